@@ -17,7 +17,7 @@ from recordmill.pipeline.configuration.preflight import parse_path
 from recordmill.pipeline.terminal import Terminal
 from recordmill.reading.analyze_dataset import analyze_dataset
 from recordmill.schemas.dataset.file_names import TRANSFORM_FN
-from recordmill.schemas.errors import LoadError, RecordmillError, as_message
+from recordmill.schemas.errors import LoadError, RecordmillError
 from recordmill.schemas.formatting import last_line
 from recordmill.storage.dataset_files import DEFAULT_SIZE, current_folder
 
@@ -102,7 +102,7 @@ def _analyze(flags: argparse.Namespace) -> dict[str, Any]:
     Terminal(sys.stderr).say(message)
     return {
         "status": "analyzed" if analysis.done else "kept",
-        **as_message(message),
+        "message": message,
         "transform_fn": folder,
         **{key: note[key] for key in ("plan", "split", "size", "images", "mean", "variance")},
         "seconds": {

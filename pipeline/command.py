@@ -28,7 +28,6 @@ from recordmill.schemas.errors import (
     INTERRUPTED,
     WRONG_USAGE,
     RecordmillError,
-    as_message,
 )
 from recordmill.schemas.formatting import printable
 from recordmill.schemas.version import VERSION
@@ -152,4 +151,4 @@ def run_reader(
 
 def _failure(exit_code: int, message: str) -> dict[str, Any]:
     Terminal(sys.stderr).say(f"error: {message}")
-    return {"status": "failed", "exit_code": exit_code, **as_message(message)}
+    return {"status": "failed", "exit_code": exit_code, "message": message}

@@ -36,7 +36,6 @@ from recordmill.schemas.errors import (
     TERMINATED,
     RecordmillError,
     Terminated,
-    as_message,
 )
 from recordmill.schemas.formatting import last_line
 
@@ -144,7 +143,7 @@ def _summary_line(outcome: Outcome, job: "Job | None", output: str, seconds: flo
     line = {
         "status": outcome.status,
         "exit_code": outcome.exit_code,
-        **as_message(outcome.message),
+        "message": outcome.message,
         "output": shown or None,
         "plan_id": outcome.plan_id,
         **outcome.plain_numbers(),

@@ -17,11 +17,6 @@ class Terminated(BaseException):
     """SIGTERM arrived."""
 
 
-def as_message(message: str) -> dict[str, str]:
-    """Returns the JSON keys that hold a message; scripts may still read the former `sentence`."""
-    return {"message": message, "sentence": message}
-
-
 class RecordmillError(Exception):
     """Base class of errors that the caller can fix.
 

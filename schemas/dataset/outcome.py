@@ -14,7 +14,7 @@ from recordmill.schemas.dataset.marker import (
 )
 from recordmill.schemas.dataset.price import ComparedPrice
 from recordmill.schemas.earlier_names import with_earlier_counts
-from recordmill.schemas.errors import RecordmillError, as_message
+from recordmill.schemas.errors import RecordmillError
 
 OutcomeStatus = Literal[
     "published", "kept", "written", "planned", "submitted", "built", "refused", "failed"
@@ -183,7 +183,7 @@ class Outcome:
 
     def to_object(self) -> dict[str, Any]:
         """Returns the object of JSON that files contain."""
-        return {**to_json(self), "numbers": self.plain_numbers(), **as_message(self.message)}
+        return {**to_json(self), "numbers": self.plain_numbers()}
 
     def plain_numbers(self) -> dict[str, Any]:
         """Returns the numbers as plain JSON values, by key; an empty object if there are none.

@@ -303,7 +303,7 @@ def test_seed_2_its_second_half_stores_the_file_and_the_label(tmp_path, images, 
 def run(tmp_path, capsys, *more):
     arguments = ["--config=configs/feature_vectors.yaml", f"--input={tmp_path / 'images'}"]
     code = launch([*arguments, f"--output={tmp_path / 'out'}", *more], build)
-    return code, json.loads(capsys.readouterr().out)["sentence"]
+    return code, json.loads(capsys.readouterr().out)["message"]
 
 
 def test_changed_code_makes_another_dataset(tmp_path, images, own, capsys):

@@ -250,7 +250,7 @@ def test_errors_are_one_sentence(content, settings, code, sentence, tmp_path, ca
         *settings,
     ]
     assert launch(arguments, build) == code
-    reported = json.loads(capsys.readouterr().out)["sentence"]
+    reported = json.loads(capsys.readouterr().out)["message"]
     assert sentence in reported
     assert not list(tmp_path.glob("out/*.tfrecord"))
 

@@ -69,7 +69,7 @@ def test_what_is_staged_converts_in_a_fresh_environment(
     )
     line = json.loads(done.stdout)
     assert (done.returncode, line["status"]) == (0, "built"), done.stderr
-    assert line["sentence"] == f"the Dataflow job was built and is a template in {template}"
+    assert line["message"] == f"the Dataflow job was built and is a template in {template}"
     assert not bucket.blob("outcome.json").exists()  # the job's to write, once there is one
 
     described = json.loads(bucket.blob("templates/nightly").download_as_bytes())

@@ -104,7 +104,7 @@ def test_the_schema_has_every_property_with_its_meaning():
 )
 def test_other_summaries_do_not_fit(change, problem):
     line = {
-        **{"status": "failed", "exit_code": 1, "message": "x", "sentence": "x", "output": None},
+        **{"status": "failed", "exit_code": 1, "message": "x", "output": None},
         **{"plan_id": "", "notes": [], "seconds": {"total": 0.1}},
     }
     assert check_summary(line) == line

@@ -79,7 +79,7 @@ def test_records_and_rejected_files_are_found_by_their_names(place, ask):
     assert found["features"]["image/object/class/text"]["values"] == ["cat"]
     code, line = ask(inspect, "classes", "--where", "photos/dog/cut.jpg")
     why = "dog/cut.jpg was rejected: truncated (JPEG: Premature end of JPEG file)"
-    assert (code, line["sentence"]) == (1, why)
+    assert (code, line["message"]) == (1, why)
 
 
 def test_the_report_is_made_again(place, ask):
@@ -283,7 +283,7 @@ def test_a_plan_of_the_same_command_says_that_the_dataset_would_be_replaced(plac
     planned = again("classes", "--plan")
     sentence = "nothing was written; without --plan the dataset would be in classes"
     assert (planned.code, planned.line["status"]) == (0, "planned")
-    assert planned.line["sentence"] == f"{sentence}, in place of the one that is there"
+    assert planned.line["message"] == f"{sentence}, in place of the one that is there"
 
 
 OTHER_SETTINGS = [

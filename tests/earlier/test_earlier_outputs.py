@@ -317,7 +317,7 @@ def test_unfinished_work_is_not_read_as_a_dataset(place, ask, command):
         "of a run that is still working on it, or was interrupted, or failed: run the same command "
         "again"
     )
-    assert (code, line["sentence"]) == (1, f"{why}, {how}, corrected if it failed")
+    assert (code, line["message"]) == (1, f"{why}, {how}, corrected if it failed")
 
 
 CUT = ".staging-3c589cec45399e21"

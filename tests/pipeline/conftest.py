@@ -112,7 +112,7 @@ class Conversion:
     @property
     def answer(self) -> tuple[int | str, ...]:
         """The exit code, and the sentence of each error, on stderr as in the line; no traceback."""
-        assert (self.line["exit_code"], self.line["sentence"]) == (
+        assert (self.line["exit_code"], self.line["message"]) == (
             self.code,
             "\n".join(self.errors),
         )

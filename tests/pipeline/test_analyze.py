@@ -70,7 +70,6 @@ def test_an_analysis_is_reported_to_people_and_programs(report, analysis):
         "status": "analyzed",
         "exit_code": 0,
         "message": sentence,
-        "sentence": sentence,
         "transform_fn": "dataset/transform_fn",
         **{key: value for key, value in NOTE.items() if key != "labels"},
     }
@@ -118,7 +117,7 @@ def test_sizes(report, analysis, text, size):
 )
 def test_wrong_flags_are_one_sentence_and_exit_code_2(report, flags, sentence):
     code, line, shown = report(*flags)
-    assert (code, line["exit_code"], line["sentence"]) == (2, 2, sentence)
+    assert (code, line["exit_code"], line["message"]) == (2, 2, sentence)
     assert shown == f"error: {sentence}\n"
 
 
@@ -143,7 +142,7 @@ def test_wrong_flags_are_one_sentence_and_exit_code_2(report, flags, sentence):
 def test_failures_are_one_sentence(report, analysis, error, code, sentence):
     analysis(error)
     ended, line, shown = report("x")
-    failure = {"status": "failed", "exit_code": code, "message": sentence, "sentence": sentence}
+    failure = {"status": "failed", "exit_code": code, "message": sentence}
     assert (ended, line) == (code, failure)
     assert shown == f"error: {sentence}\n"
 
@@ -160,7 +159,7 @@ def test_a_dataset_without_moments_gets_an_error_with_the_remedy(report, photos,
     output = convert(photos).output
     code, line, _ = report(str(output))
     assert (code, line["status"]) == (1, "failed")
-    assert line["sentence"] == (
+    assert line["message"] == (
         f"{output} was converted without channel statistics: convert it "
         "again with "
         "--set analyze=true --overwrite"
@@ -171,7 +170,7 @@ def test_a_folder_without_a_dataset_is_an_error(report, tmp_path):
     (tmp_path / "a.tfrecord").write_bytes(b"")
     code, line, _ = report(str(tmp_path))
     sentence = f"{tmp_path} holds no recordmill.json: name the folder of a finished dataset"
-    assert (code, line["sentence"]) == (1, sentence)
+    assert (code, line["message"]) == (1, sentence)
 
 
 @pytest.mark.slow

@@ -43,7 +43,7 @@ def test_a_published_dataset_is_analyzed(photos, convert, analyses):
     done = convert(photos, settings=ANALYZE)
     assert analyses.asked == [["--", str(done.output)]]
     assert (done.code, done.line["status"], done.line["analysis"]) == (0, "published", "analyzed")
-    assert done.line["sentence"] == f"10 images are in {done.output}; transform_fn/ has been made"
+    assert done.line["message"] == f"10 images are in {done.output}; transform_fn/ has been made"
     assert all(len(row["moments"]) == 3 for row in done.rows())
 
 
@@ -96,7 +96,7 @@ def test_a_failed_analysis_fails_the_run_and_leaves_the_dataset(photos, convert,
     done = convert(photos, settings=ANALYZE)
     failed = f"the analysis failed (exit code {code}): run recordmill analyze {done.output}"
     sentence = f"10 images are in {done.output}; {failed}"
-    assert (done.code, done.line["status"], done.line["sentence"]) == (1, "published", sentence)
+    assert (done.code, done.line["status"], done.line["message"]) == (1, "published", sentence)
     assert (done.errors, done.line["analysis"]) == ([sentence], "failed")
     assert done.marker["ledger"]["written"] == 10
 

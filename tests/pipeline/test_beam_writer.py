@@ -518,9 +518,9 @@ def test_recordmill_convert_refuses_it(photos, tmp_path):
 def test_the_outcome_file_has_the_outcome(photos, convert, tmp_path):
     done = convert(photos, BEAM, f"--outcome_file={tmp_path / 'outcome.json'}", settings=COUNT)
     outcome = json.loads((tmp_path / "outcome.json").read_bytes())
-    assert {key: outcome[key] for key in ("status", "exit_code", "sentence")} == {
+    assert {key: outcome[key] for key in ("status", "exit_code", "message")} == {
         "status": "written",
         "exit_code": 0,
-        "sentence": f"10 images are in {done.output}",
+        "message": f"10 images are in {done.output}",
     }
     assert outcome["numbers"]["ledger"] == done.line["ledger"]

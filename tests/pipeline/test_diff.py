@@ -231,7 +231,7 @@ def test_a_file_without_an_image_is_not_everything_removed(convert, photos, caps
     other.touch()
     capsys.readouterr()
     assert main([str(first.output), str(other), "--json"]) == 2
-    sentence = json.loads(capsys.readouterr().out)["sentence"]
+    sentence = json.loads(capsys.readouterr().out)["message"]
     assert (
         sentence == f"no image was read from the file {other}: name a folder of images or a dataset"
     )
@@ -385,4 +385,4 @@ def test_what_cannot_be_read_is_neither_same_nor_different(
     capsys.readouterr()
     assert main([str(first.output), str(path), "--json"]) == 2
     line = json.loads(capsys.readouterr().out)
-    assert (line["exit_code"], line["sentence"]) == (2, sentence.format(path, name))
+    assert (line["exit_code"], line["message"]) == (2, sentence.format(path, name))

@@ -400,7 +400,7 @@ def test_images_that_are_not_kept_are_counted_with_their_boxes(convert, ships, c
     assert "returned false" in page
     assert inspect([str(done.output), "--where=b.jpg"]) == 1
     sentence = "images/b.jpg was left out: unwanted (own_hooks:wanted)"
-    assert json.loads(capsys.readouterr().out)["sentence"] == sentence
+    assert json.loads(capsys.readouterr().out)["message"] == sentence
     card = (done.output / "README.md").read_text(encoding="utf-8")
     assert "| left out | `unwanted`: `keep.function` returned false | 1 |" in card
 

@@ -274,7 +274,7 @@ def test_a_signal_ends_a_run_with_one_sentence(
     assert stdout.count("\n") == 1
     line = json.loads(stdout)
     assert (line["exit_code"], line["status"]) == (code, "failed")
-    assert f"error: {line['sentence']}" == sentence
+    assert f"error: {line['message']}" == sentence
     assert not (output / "recordmill.json").exists()
     again = convert(many, settings=SETTINGS, output=output)
     assert again.code == 0

@@ -56,7 +56,7 @@ def test_stdout_is_one_short_json_line_and_the_rest_is_on_stderr(
     assert done.stdout.endswith("}\n")
     assert len(done.stdout) < 4096
     assert set(done.line) == {
-        "status", "exit_code", "message", "sentence", "output", "plan_id", "splits", "ledger",
+        "status", "exit_code", "message", "output", "plan_id", "splits", "ledger",
         "classes", "changes", "duplicates", "unit", "input_bytes", "output_bytes", "report",
         "remarks", "notes", "seconds", "recognized", "recognised",
     }  # fmt: skip
@@ -103,16 +103,15 @@ def test_the_outcome_file_says_how_it_ended(convert, photos, tmp_path):
     assert set(outcome) == {
         "status",
         "message",
-        "sentence",
         "exit_code",
         "plan_id",
         "numbers",
         "notes",
         "run_id",
     }
-    shared = ("status", "message", "sentence", "exit_code", "plan_id")
+    shared = ("status", "message", "exit_code", "plan_id")
     assert {key: outcome[key] for key in shared} == {key: done.line[key] for key in shared}
-    assert outcome["sentence"] == outcome["message"] == f"10 images are in {done.output}"
+    assert outcome["message"] == f"10 images are in {done.output}"
     assert outcome["numbers"] == {key: done.line[key] for key in outcome["numbers"]}
     assert outcome["run_id"] == done.marker["run"]["id"]
     refused = convert(photos, f"--outcome_file={file}", settings={"seed": 1})
@@ -143,7 +142,7 @@ def test_plan_writes_nothing_and_its_numbers_come_true(convert, class_folders, s
     assert state_of(tmp_path) == before
     assert (planned.code, planned.line["status"]) == (0, "planned")
     assert (
-        planned.line["sentence"]
+        planned.line["message"]
         == f"nothing was written; without --plan the dataset would be in {planned.output}"
     )
     done = convert(root, settings=settings)
@@ -281,7 +280,7 @@ def test_a_plan_says_that_the_run_would_fail(convert, tmp_path):
     )
     assert done.code == 3
     assert done.line["status"] == "planned"
-    assert done.line["sentence"].startswith(f"as it stands the run would fail: {why}")
+    assert done.line["message"].startswith(f"as it stands the run would fail: {why}")
     assert convert(root, settings=flat).code == 3
 
 
@@ -297,9 +296,9 @@ def test_a_plan_foresees_labels_without_a_class(convert, class_folders, tmp_path
         f"as it stands the run would fail: {why}, which is over max_rejected.count (10) and "
         "max_rejected.share (1.00%)\nunknown_label: the label 'dog'\n"
     )
-    assert planned.line["sentence"].startswith(expected)
-    assert done.line["sentence"].startswith(f"{why}, which is over max_rejected.count (10)")
-    assert "\nunknown_label: dog/00.jpg (" in done.line["sentence"]
+    assert planned.line["message"].startswith(expected)
+    assert done.line["message"].startswith(f"{why}, which is over max_rejected.count (10)")
+    assert "\nunknown_label: dog/00.jpg (" in done.line["message"]
 
 
 def test_a_plan_tells_of_few_labels_without_a_class(convert, class_folders, tmp_path):

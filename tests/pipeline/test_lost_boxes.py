@@ -124,10 +124,10 @@ def test_a_plan_foresees_boxes_of_unknown_classes_as_the_run_finds_them(
     assert (planned.code, planned.line["status"], planned.output.exists()) == (3, "planned", False)
     done = convert(root, settings=SETTINGS)
     assert done.code == 3
-    *lines, report = done.line["sentence"].splitlines()
+    *lines, report = done.line["message"].splitlines()
     assert report == f"{done.staging[0]}/report.html shows what was converted"
     expected = re.sub(r", such as box .*?\)", "", "\n".join(lines))
-    assert planned.line["sentence"] == f"as it stands the run would fail: {expected}"
+    assert planned.line["message"] == f"as it stands the run would fail: {expected}"
 
 
 def test_a_plan_foresees_no_loss_of_classes_that_are_not_chosen(convert, ships):
@@ -252,7 +252,7 @@ def test_boxes_of_text_files_without_an_image_are_lost(convert, ships, tmp_path)
     planned = convert(root, "--plan", output=other, settings=strict)
     over = convert(root, output=other, settings=strict)
     assert (planned.code, over.code) == (3, 3)
-    assert "1 of 7 boxes (14.29%) was dropped (1 without_image: ship)" in planned.line["sentence"]
+    assert "1 of 7 boxes (14.29%) was dropped (1 without_image: ship)" in planned.line["message"]
     assert over.errors[0].startswith(
         "1 of 7 boxes (14.29%) was dropped (1 without_image: ship), such as"
     )

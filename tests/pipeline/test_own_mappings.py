@@ -16,7 +16,7 @@ def refused(convert, photos, state_of):
     def run(mapping, settings=None):
         done = convert(photos, settings={"convention": mapping, **(settings or {})})
         (sentence,) = done.errors
-        assert (done.code, done.line["sentence"]) == (2, sentence)
+        assert (done.code, done.line["message"]) == (2, sentence)
         assert state_of(earlier.output) == before
         return sentence.removeprefix("--set: ")
 

@@ -29,7 +29,7 @@ def test_a_rerun_finds_the_dataset_and_touches_nothing(convert, photos, publishe
     before = state_of(published.output)
     again = convert(photos, settings=TWO)
     assert (again.code, again.line["status"]) == (0, "kept")
-    assert again.line["sentence"] == f"{published.output} already holds this dataset: nothing to do"
+    assert again.line["message"] == f"{published.output} already holds this dataset: nothing to do"
     assert {key: again.line[key] for key in ("plan_id", "ledger", "splits")} == {
         key: published.line[key] for key in ("plan_id", "ledger", "splits")
     }
@@ -398,7 +398,7 @@ def test_a_run_of_another_plan_publishes_what_was_cut_and_is_refused_as_next_to_
         f"{staging.name} held a complete dataset, whose publishing had been cut: it is now in place"
         in (done.line["notes"])
     )
-    assert "(seed: 0 -> 7, shards.count: 3 -> 2)" in done.line["sentence"]
+    assert "(seed: 0 -> 7, shards.count: 3 -> 2)" in done.line["message"]
     assert len(done.marker["splits"]["train"]["shards"]) == 3
 
 
@@ -406,7 +406,7 @@ def test_what_was_cut_and_cannot_be_read_is_refused(convert, photos, cut):
     (cut.staging[0] / "recordmill.json").write_text("{")
     done = convert(photos, "--overwrite", settings=TWO, output=cut.output)
     assert (done.code, done.line["status"]) == (1, "refused")
-    assert done.line["sentence"].endswith(": delete it with --discard, or choose another output")
+    assert done.line["message"].endswith(": delete it with --discard, or choose another output")
 
 
 def test_a_run_of_another_plan_replaces_what_was_cut_with_overwrite(convert, photos, cut, tmp_path):

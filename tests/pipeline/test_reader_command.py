@@ -43,7 +43,7 @@ def test_a_failure_is_one_sentence_for_people_and_programs(run, error, code, sen
     def fail(flags):
         raise error
 
-    line = {"status": "failed", "exit_code": code, "message": sentence, "sentence": sentence}
+    line = {"status": "failed", "exit_code": code, "message": sentence}
     assert run(fail, "x") == (code, line, f"error: {sentence}\n")
     assert run(fail, "x", "--no_json") == (code, None, f"error: {sentence}\n")
 
@@ -66,5 +66,5 @@ def test_the_path_may_follow_the_switch_of_the_line(run, flags, is_json):
 
 def test_wrong_flags_are_reported_before_the_work(run):
     code, line, shown = run(lambda flags: pytest.fail("it was called"))
-    assert (code, line["sentence"]) == (2, "the following arguments are required: PATH: see --help")
-    assert shown == f"error: {line['sentence']}\n"
+    assert (code, line["message"]) == (2, "the following arguments are required: PATH: see --help")
+    assert shown == f"error: {line['message']}\n"

@@ -116,7 +116,7 @@ def test_flags_of_no_use_are_one_sentence(convert, photos, flags, sentence):
     assert (done.code, done.line["status"], done.line["exit_code"]) == (2, "failed", 2)
     (error,) = done.errors
     assert error.startswith(sentence)
-    assert error == done.line["sentence"]
+    assert error == done.line["message"]
     assert "Traceback" not in done.stderr
     assert not done.output.exists()
 
@@ -152,9 +152,9 @@ def test_a_job_without_an_outcome(convert, photos, elsewhere, tmp_path, kept):
     )
     assert error.startswith(f"{begin}{file}" if kept else f"{begin}{done.output}/.outcome-")
     assert error.endswith(", which must be a folder that its workers and this machine share")
-    assert (done.code, done.line["sentence"]) == (1, error)
+    assert (done.code, done.line["message"]) == (1, error)
     if kept:
-        assert json.loads(file.read_bytes())["sentence"] == error
+        assert json.loads(file.read_bytes())["message"] == error
 
 
 def test_a_remote_job_continues_with_no_wait(convert, photos, elsewhere, tmp_path):
@@ -221,7 +221,7 @@ def test_a_remote_job_is_canceled_where_its_launcher_is_stopped(
     assert jobs[0].canceled == 1
     line = json.loads(capsys.readouterr().out)
     again = "run the same command again to continue from its finished shards"
-    assert line["sentence"] == f"{how}: the job on elsewhere.Runner was canceled; {again}"
+    assert line["message"] == f"{how}: the job on elsewhere.Runner was canceled; {again}"
 
 
 def test_the_job_is_canceled_before_its_job_server_is_ended(
@@ -288,7 +288,7 @@ def test_a_remote_job_that_cannot_be_canceled(
         convert(photos, ON, f"--outcome_file={tmp_path / 'outcome.json'}")
     stopped.set()
     line = json.loads(capsys.readouterr().out)
-    assert line["sentence"] == (
+    assert line["message"] == (
         f"interrupted: the job on elsewhere.Runner may go on ({why}): look there, and stop it if "
         "it runs"
     )
@@ -303,12 +303,12 @@ def test_a_crash_in_a_worker_is_in_the_outcome_file_too(convert, photos, monkeyp
     file = tmp_path / "outcome.json"
     done = convert(photos, f"--outcome_file={file}")
     assert (done.code, done.line["status"]) == (1, "failed")
-    assert "10 listed, 9 written" in done.line["sentence"]
+    assert "10 listed, 9 written" in done.line["message"]
     line = json.loads(file.read_bytes())
-    assert (line["status"], line["exit_code"], line["sentence"]) == (
+    assert (line["status"], line["exit_code"], line["message"]) == (
         "failed",
         1,
-        done.line["sentence"],
+        done.line["message"],
     )
     assert line["run_id"]
 
@@ -316,4 +316,4 @@ def test_a_crash_in_a_worker_is_in_the_outcome_file_too(convert, photos, monkeyp
 def test_a_run_that_never_began_is_in_the_outcome_file_too(convert, photos, tmp_path):
     done = convert(photos, "--set=seeed=1", f"--outcome_file={tmp_path / 'outcome.json'}")
     line = json.loads((tmp_path / "outcome.json").read_bytes())
-    assert (line["exit_code"], line["sentence"]) == (2, done.line["sentence"])
+    assert (line["exit_code"], line["message"]) == (2, done.line["message"])

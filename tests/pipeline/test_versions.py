@@ -134,7 +134,7 @@ def test_a_file_with_another_modification_time_makes_no_version(
     again = tonight("--update")
     assert (again.line["status"], again.line["version"]) == ("kept", new)
     same = "already holds this dataset: converting it again made the same, so no version was added"
-    assert again.line["sentence"] == f"{output}/{new} {same}"
+    assert again.line["message"] == f"{output}/{new} {same}"
     assert state_of(output) == before
 
 
@@ -188,7 +188,7 @@ def test_a_file_that_stays_unreadable_makes_one_version(
     for _ in range(2):
         again = tonight("--update")
         assert (again.line["status"], again.line["version"]) == ("kept", third)
-        assert again.line["sentence"].endswith(
+        assert again.line["message"].endswith(
             "converting it again made the same, so no version was added"
         )
         assert tree(output) == before
@@ -306,7 +306,7 @@ def test_the_night_after_a_breach_runs_and_deletes_the_work_of_the_breach(
         (photos / f"cat/more{number}.jpg").write_bytes(picture(("more", number)))
     breach = tonight("--update", settings=expect)
     assert (breach.code, pointer(output)["current"]) == (4, current)
-    assert "the previous dataset has" in breach.line["sentence"]
+    assert "the previous dataset has" in breach.line["message"]
     for number in range(12):
         (photos / f"cat/more{number}.jpg").unlink()
     (photos / "dog/new.jpg").write_bytes(picture("third"))
@@ -353,7 +353,7 @@ def test_an_earlier_version_becomes_current_again_only_within_the_limits(
     for flags in (["--update"], ["--update", "--plan"], []):
         refused = tonight(*flags, settings=settings)
         assert (refused.code, refused.line["status"]) == (code, "failed")
-        assert said in refused.line["sentence"]
+        assert said in refused.line["message"]
     assert (tree(output), pointer(output)["current"]) == (before, current)
     assert tonight("--update").line["status"] == "kept"
 
@@ -429,7 +429,7 @@ def test_a_preview_writes_nothing_and_names_the_version(two, tonight, photos, st
     (photos / "cat/new.jpg").unlink()
     assert tonight("--plan").line["status"] == "kept"
     planned = tonight("--plan", settings={"shards.count": 1})
-    assert planned.line["sentence"].startswith(
+    assert planned.line["message"].startswith(
         f"nothing was written; without --plan the dataset would be in {output}/"
     )
     assert state_of(output) == before
@@ -629,16 +629,16 @@ def test_a_rollback_and_the_way_forward(two, manage):
 def test_versions_are_dropped_but_not_the_current_one(two, manage):
     output, old, new = two
     code, line, _ = manage("--drop", new)
-    assert (code, line["sentence"]) == (
+    assert (code, line["message"]) == (
         2,
         f"{new} is the current version: choose another one first, with --use",
     )
     assert [each["version"] for each in manage("--drop", old)[1]["versions"]] == [new]
     assert sorted(os.listdir(output)) == sorted([new, "recordmill.json"])
     code, line, _ = manage("--drop", old)
-    assert (code, line["sentence"].partition(":")[0]) == (2, f"{output} has no version {old}")
+    assert (code, line["message"].partition(":")[0]) == (2, f"{output} has no version {old}")
     code, line, _ = manage("--rollback")
-    assert (code, line["sentence"].partition(":")[0]) == (
+    assert (code, line["message"].partition(":")[0]) == (
         2,
         f"{output} has no complete version {old}",
     )
@@ -665,7 +665,7 @@ def test_no_version_is_deleted_where_none_is_current(two, manage, harm):
     sentence = (
         f"--keep: none of the complete versions of {output} is current: choose one with --use first"
     )
-    assert (code, line["sentence"]) == (2, sentence)
+    assert (code, line["message"]) == (2, sentence)
     assert {path.name for path in output.iterdir()} - {"recordmill.json"} == {old, new}
     assert manage("--use", new)[1]["current"] == pointer(output)["current"] == new
 
@@ -687,7 +687,7 @@ def test_no_version_is_deleted_before_its_run_has_ended(
     done = tonight("--update", settings={"report": True})
     assert done.code == 0, done.stdout
     busy = f"{output}/{done.line['version']} is in use by another run "
-    assert [(code, line["sentence"].startswith(busy)) for code, line, _ in found] == [(1, True)] * 2
+    assert [(code, line["message"].startswith(busy)) for code, line, _ in found] == [(1, True)] * 2
     assert sorted(os.listdir(output)) == sorted([old, new, done.line["version"], "recordmill.json"])
     assert list(output.glob("*/.staging-*")) == []
     assert [each["version"] for each in manage("--keep", "1")[1]["versions"]] == [
@@ -703,7 +703,7 @@ def test_no_version_is_deleted_if_a_run_elsewhere_may_use_it(two, manage):
     code, line, _ = manage("--keep", "1")
     assert (
         code,
-        line["sentence"].startswith(f"{output}/{old} is in use by another run (.staging-"),
+        line["message"].startswith(f"{output}/{old} is in use by another run (.staging-"),
     ) == (1, True)
     assert manage("--drop", old)[0] == 0
 
@@ -719,7 +719,7 @@ def test_nothing_is_deleted_if_the_current_version_changes_meanwhile(two, manage
     monkeypatch.setattr(manage_versions, "_check_unused", change)
     code, line, _ = manage("--keep", "1")
     sentence = f"a run has changed the current version of {output}: run this command again"
-    assert (code, line["sentence"]) == (1, sentence)
+    assert (code, line["message"]) == (1, sentence)
     assert pointer(output)["current"] == old
     assert sorted(os.listdir(output)) == sorted([old, new, "recordmill.json"])
 
@@ -740,7 +740,7 @@ def test_a_version_that_becomes_the_current_one_while_others_are_deleted_stays(
     monkeypatch.setattr(storage, "remove_folder", remove_slowly)
     code, line, _ = manage("--keep", "1")
     sentence = f"a run has changed the current version of {output}: run this command again"
-    assert (code, line["sentence"]) == (1, sentence)
+    assert (code, line["message"]) == (1, sentence)
     assert sorted(os.listdir(output)) == sorted([new, third, "recordmill.json"])
     assert sum(open_dataset(str(output)).counts.values()) == 11
     assert not (output / old).exists()

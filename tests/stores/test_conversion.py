@@ -367,7 +367,7 @@ def test_a_switch_that_was_cut_is_finished(folder):
     finished = folder.convert()
     assert finished.returncode == 0, finished.stderr
     assert (
-        json.loads(finished.stdout)["sentence"]
+        json.loads(finished.stdout)["message"]
         == "an earlier run was interrupted while publishing: its dataset is now in place"
     )
     assert folder.files() == files
@@ -400,7 +400,7 @@ def test_a_place_that_is_not_there_is_one_sentence(folder, source, target, why):
 def test_versions_and_the_pointer(folder):
     flags = ["--versions", "--update", "--set=shards={count: 4, cuts: fixed}", "--set=report=false"]
     first = json.loads(folder.convert(*flags).stdout)
-    assert first["status"] == "published", first["sentence"]
+    assert first["status"] == "published", first["message"]
     old = open_dataset(f"{folder.url}dataset")
     assert old.folder == f"{folder.url}dataset/{first['version']}"
     second = json.loads(folder.convert(*flags, "--set=limit=40").stdout)

@@ -249,7 +249,7 @@ def test_classes_that_an_overwritten_dataset_numbered_otherwise_are_reported(
     overwriting = replace(run, run_id="again", overwrite=True)
     previewed = run_steps(again, replace(overwriting, preview=True))
     place = f"nothing was written; without --plan the dataset would be in {run.output}"
-    assert previewed["sentence"] == f"{place}, in place of the one that is there"
+    assert previewed["message"] == f"{place}, in place of the one that is there"
     note = (
         "2 classes have other ids than in the dataset that is replaced (cat 0 -> 1, dog 1 -> 2): "
     )

@@ -148,7 +148,7 @@ def test_a_published_dataset_is_its_files_and_nothing_else(refs, run, tree):
     )
     assert marker["ledger"]["written"] == 8
     written = json.loads(Path(run.outcome_file).read_bytes())
-    assert written == {**to_json(outcome), "sentence": outcome.message, "run_id": "run"}
+    assert written == {**to_json(outcome), "run_id": "run"}
 
 
 def test_an_image_that_could_not_be_read_once_is_read_when_the_dataset_is_overwritten(
@@ -653,7 +653,7 @@ def test_the_sidecar_of_a_shard_without_records_is_published(pictures, run, run_
     assert files == [*beside, "sidecars/rejected-00000.jsonl", *DESCRIPTIONS]
     assert run_steps(tolerant, run)["status"] == "kept"
     (Path(run.output) / "sidecars/rejected-00000.jsonl").unlink()
-    assert run_steps(tolerant, run)["sentence"].startswith(
+    assert run_steps(tolerant, run)["message"].startswith(
         f"{run.output} lacks sidecars/rejected-00000.jsonl, "
     )
     run_steps(tolerant, replace(run, overwrite=True))

@@ -105,7 +105,7 @@ def test_ctrl_c_cancels_the_job(flink, spawn, collection, wait_until, tmp_path):
     assert process.returncode == 130
     again = "run the same command again to continue from its finished shards"
     assert (
-        json.loads(stdout)["sentence"]
+        json.loads(stdout)["message"]
         == f"interrupted: the job on FlinkRunner was canceled; {again}"
     )
     assert "Traceback" not in stderr

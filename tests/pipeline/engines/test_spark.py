@@ -30,7 +30,7 @@ def test_ctrl_c_cancels_the_job(spark, spawn, collection, wait_until, tmp_path):
     assert process.returncode == 130
     assert "Traceback" not in stderr
     # The job server of Spark ends the job; PortableRunner does not tell the launcher so.
-    assert json.loads(stdout)["sentence"] == (
+    assert json.loads(stdout)["message"] == (
         "interrupted: the job on PortableRunner may go on: look there, and stop it if it runs"
     )
     log = spark.folder / "job-server.log"

@@ -84,7 +84,7 @@ def test_the_process_ends_well(analyzed, dataset):
     assert code == 0, stderr
     line = json.loads(stdout)
     assert (line["status"], line["exit_code"], line["size"]) == ("analyzed", 0, [48, 64])
-    assert stderr.splitlines()[-1] == line["sentence"]
+    assert stderr.splitlines()[-1] == line["message"]
     assert sorted(
         path.name for path in dataset.iterdir() if path.name.startswith((".", "transform"))
     ) == ["transform_fn"]

@@ -145,7 +145,7 @@ def test_the_command_fails_while_anything_is_there(dataset, tmp_path, capsys):
     assert main([str(dataset), f"--absent={listed}"]) == 0
     listed.write_text("nothing\n", encoding="utf-8")
     assert main([str(dataset), f"--absent={listed}", "--json"]) == 2
-    sentence = json.loads(capsys.readouterr().out.splitlines()[-1])["sentence"]
+    sentence = json.loads(capsys.readouterr().out.splitlines()[-1])["message"]
     assert (
         sentence
         == f"--absent: {listed} cannot be used: line 1 is 'nothing': write key:KEY, or sha256: and "
@@ -167,7 +167,7 @@ def test_a_folder_that_cannot_be_read_is_not_passed_over(dataset, tmp_path, monk
 
     monkeypatch.setattr(os, "scandir", refuse)
     assert main([str(copy), f"--absent={tmp_path / 'list'}", "--json"]) == 1
-    sentence = json.loads(capsys.readouterr().out.splitlines()[-1])["sentence"]
+    sentence = json.loads(capsys.readouterr().out.splitlines()[-1])["message"]
     assert sentence == f"{copy}/own cannot be read: permission denied"
 
 

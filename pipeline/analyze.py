@@ -14,11 +14,11 @@ from recordmill import storage
 from recordmill.pipeline.command import reader_parser, run_reader
 from recordmill.pipeline.configuration.options import Parser
 from recordmill.pipeline.configuration.preflight import parse_path
-from recordmill.pipeline.terminal import Terminal
+from recordmill.pipeline.terminal import make_console
 from recordmill.reading.analyze_dataset import analyze_dataset
 from recordmill.schemas.dataset.file_names import TRANSFORM_FN
 from recordmill.schemas.errors import LoadError, RecordmillError
-from recordmill.schemas.formatting import last_line
+from recordmill.schemas.formatting import last_line, printable
 from recordmill.storage.dataset_files import DEFAULT_SIZE, current_folder
 
 MOST_SIDE = 16_384
@@ -54,12 +54,8 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.anal
     Returns:
         The exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
     """
-    # TensorFlow greets, and warns about missing GPUs.
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     # Little is computed, and other processes may be training.
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
-    logging.getLogger("apache_beam").setLevel(logging.ERROR)
-    logging.getLogger("absl").setLevel(logging.ERROR)
     code = run_reader(make_parser(prog), argv, _analyze, "interrupted: the dataset is as it was")
     # After TensorFlow Transform, Python's final garbage collection crashes on protobuf's objects:
     # skip it.
@@ -86,6 +82,11 @@ def make_parser(prog: str) -> Parser:
 
 def _analyze(flags: argparse.Namespace) -> dict[str, Any]:
     started, path = time.monotonic(), current_folder(parse_path(flags.path))
+    if not flags.verbose:
+        # TensorFlow greets, and warns about missing GPUs.
+        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+        logging.getLogger("apache_beam").setLevel(logging.ERROR)
+        logging.getLogger("absl").setLevel(logging.ERROR)
     folder = storage.join(path, TRANSFORM_FN)
     try:
         analysis = analyze_dataset(path, flags.split, flags.size)
@@ -99,7 +100,7 @@ def _analyze(flags: argparse.Namespace) -> dict[str, Any]:
     message = f"{folder} already fits the dataset: nothing to do"
     if analysis.done:
         message = f"{folder} has been made from {note['images']:,} images of {note['split']}"
-    Terminal(sys.stderr).say(message)
+    make_console(quiet=flags.quiet).print(printable(message))
     return {
         "status": "analyzed" if analysis.done else "kept",
         "message": message,

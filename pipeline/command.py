@@ -15,12 +15,14 @@ from typing import Any
 from recordmill.pipeline.configuration.options import (
     JSON_HELP,
     NO_JSON_HELP,
+    QUIET_HELP,
     Parser,
+    check_quiet,
     write_json,
 )
 from recordmill.pipeline.configuration.positions import is_flag
 from recordmill.pipeline.launch import launch
-from recordmill.pipeline.quiet_libraries import quiet_libraries
+from recordmill.pipeline.quiet_libraries import show_libraries
 from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.errors import (
     DONE,
@@ -94,7 +96,7 @@ def _explain_unknown(word: str, rest: Sequence[str], prog: str) -> str:
 
 
 def reader_parser(prog: str, description: str, path: str, epilog: str) -> Parser:
-    """Returns a parser with `PATH`, `--json` and `--no-json`.
+    """Returns a parser with `PATH` and the flags that all these commands have.
 
     Args:
         prog: what the user typed before the flags.
@@ -107,6 +109,9 @@ def reader_parser(prog: str, description: str, path: str, epilog: str) -> Parser
     parser.add_argument("path", metavar="PATH", help=f"{path}, on any of Beam's file systems")
     parser.add_flag("--json", action="store_true", default=None, help=JSON_HELP)
     parser.add_flag("--no-json", dest="json", action="store_false", default=None, help=NO_JSON_HELP)
+    parser.add_flag("--quiet", action="store_true", help=QUIET_HELP)
+    verbose = "also show the messages of libraries"
+    parser.add_flag("--verbose", action="store_true", help=verbose)
     return parser
 
 
@@ -134,7 +139,8 @@ def run_reader(
     flags = argparse.Namespace(path="", json=None)
     try:
         flags = parser.parse_args(argv)
-        with quiet_libraries():
+        check_quiet(flags.quiet, flags.verbose)
+        with show_libraries(flags.verbose):
             line = {"exit_code": DONE, **work(flags)}
     except RecordmillError as error:
         line = _failure(failed if error.exit_code == FAILED else error.exit_code, str(error))

@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from rich.console import Console
+
 from recordmill import storage
 from recordmill.pipeline.command import reader_parser, run_reader
 from recordmill.pipeline.configuration.config import load_settings
@@ -100,7 +102,7 @@ def _diff(flags: argparse.Namespace) -> dict[str, Any]:
         listed = any(entry.listed for entry in marker.annotations.values())
         if listed or not found.is_same:
             notes.append(f"{what}: for an exact answer, convert it and compare the datasets")
-    _report(found, marker.unit, notes)
+    _report(found, marker.unit, notes, make_console(quiet=flags.quiet))
     status, exit_code = "different", FAILED
     if found.is_same:
         status, exit_code = "same", DONE
@@ -179,9 +181,8 @@ def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | Non
         yield ref.key, ref.split or None, {"class": name, "sha256": digest}
 
 
-def _report(found: Comparison, unit: str, notes: Sequence[str]) -> None:
+def _report(found: Comparison, unit: str, notes: Sequence[str], console: Console) -> None:
     """Prints each kind of difference with examples, and a verdict."""
-    console = make_console()
     for kind, meaning in KINDS.items():
         if count := found.counts[kind]:
             title = f"{meaning}: {format_count(count, unit)}"

@@ -96,7 +96,7 @@ def make_parser(prog: str) -> Parser:
 def _inspect(flags: argparse.Namespace) -> dict[str, Any]:
     if flags.extract is not None and (flags.report or flags.follow or flags.index is not None):
         raise UsageError("--extract writes images: leave out --report, --follow and --index")
-    console = make_console(soft_wrap=False)
+    console = make_console(soft_wrap=False, quiet=flags.quiet)
     if flags.follow:
         return _follow(console, flags)
     if flags.report:

@@ -2,7 +2,6 @@
 
 import atexit
 import gc
-import logging
 import os
 import signal
 import sys
@@ -25,7 +24,7 @@ from recordmill.pipeline.configuration.options import (
     write_json,
 )
 from recordmill.pipeline.explain_failure import check_space_for_imports, explain_failure
-from recordmill.pipeline.quiet_libraries import quiet_libraries
+from recordmill.pipeline.quiet_libraries import show_libraries
 from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.dataset.json_values import as_json
 from recordmill.schemas.dataset.outcome import Outcome
@@ -93,10 +92,8 @@ def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -
 
 def _begin_reporting(options: LaunchOptions, quiet: ExitStack) -> Terminal:
     """Decides which messages of libraries are shown; returns what reports on the run."""
-    if options.verbose:
-        logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
-    elif not options.traceback:
-        quiet.enter_context(quiet_libraries())
+    if options.verbose or not options.traceback:
+        quiet.enter_context(show_libraries(options.verbose))
     return Terminal(None if options.quiet else sys.stderr)
 
 

@@ -15,6 +15,17 @@ _LOGGERS = ("apache_beam", "PIL")
 
 
 @contextmanager
+def show_libraries(verbose: bool) -> Iterator[None]:
+    """Shows the messages of libraries within the block if they were asked for; else, mutes them."""
+    if verbose:
+        logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
+        yield
+    else:
+        with quiet_libraries():
+            yield
+
+
+@contextmanager
 def quiet_libraries() -> Iterator[None]:
     """Mutes Beam and Pillow within the block.
 

@@ -140,15 +140,28 @@ class Terminal:
                 self.say(f"error: {line}")
 
 
-def make_console(stream: TextIO | None = None, soft_wrap: bool = True) -> Console:
+def make_console(
+    stream: TextIO | None = None, soft_wrap: bool = True, quiet: bool = False
+) -> Console:
     """Returns a console that prints text as it is, to stderr or another stream.
 
     In a log, tables are not wrapped.
+
+    Args:
+        stream: where it prints; by default, stderr.
+        soft_wrap: whether the terminal, not the console, breaks long lines.
+        quiet: whether it prints nothing.
     """
     stream = stream or sys.stderr
     width = None if stream.isatty() else 200
     return _SafeConsole(
-        file=stream, width=width, highlight=False, emoji=False, markup=False, soft_wrap=soft_wrap
+        file=stream,
+        width=width,
+        highlight=False,
+        emoji=False,
+        markup=False,
+        soft_wrap=soft_wrap,
+        quiet=quiet,
     )
 
 
@@ -167,7 +180,7 @@ def record_progress(
     """
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TextColumn("records"))
     with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
+        *columns, console=console, transient=True, disable=console.quiet or not console.is_terminal
     ) as bar:
         task = bar.add_task("", total=dataset.count([*dataset.splits]) if dataset.splits else 0)
         yield lambda records: bar.advance(task, records)

@@ -78,7 +78,7 @@ def make_parser(prog: str) -> Parser:
 
 def _verify(flags: argparse.Namespace) -> dict[str, Any]:
     started = time.monotonic()
-    console = make_console()
+    console = make_console(quiet=flags.quiet)
     exclusions = read_exclusions(flags.absent or "", "--absent")
     dataset = open_dataset(flags.path)
     with record_progress(console, "verifying", dataset) as progress:
@@ -94,12 +94,12 @@ def _verify(flags: argparse.Namespace) -> dict[str, Any]:
 
 def _report(console: Console, verification: Verification, seconds: float) -> None:
     """Prints the findings, a table of splits, and one sentence."""
+    damages = make_console()  # which are errors, and so are shown with --quiet, too
     for finding in verification.findings:
         if finding.is_note:
-            word, style = "note", "yellow"
+            console.print(Text.assemble(("note: ", "yellow"), printable(str(finding))))
         else:
-            word, style = "damage", "bold red"
-        console.print(Text.assemble((f"{word}: ", style), printable(str(finding))))
+            damages.print(Text.assemble(("damage: ", "bold red"), printable(str(finding))))
     console.print()
     console.print(_table(verification))
     console.print()

@@ -8,15 +8,18 @@ import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from rich.table import Table
+from rich.text import Text
+
 from recordmill import storage
 from recordmill.pipeline.command import reader_parser, run_reader
 from recordmill.pipeline.configuration.options import Parser, positive
 from recordmill.pipeline.configuration.preflight import parse_path
-from recordmill.pipeline.terminal import Terminal, make_console, plain_table
+from recordmill.pipeline.terminal import make_console, plain_table
 from recordmill.schemas.dataset.file_names import MARKER, staging_names
 from recordmill.schemas.dataset.marker import Marker, Pointer
 from recordmill.schemas.errors import LoadError, UsageError
-from recordmill.schemas.formatting import format_size
+from recordmill.schemas.formatting import format_size, printable
 from recordmill.storage.dataset_files import (
     current_folder,
     find_fault,
@@ -101,12 +104,12 @@ def _work(flags: argparse.Namespace) -> dict[str, Any]:
         }
         for name, marker in versions.items()
     ]
-    _report(listed)
+    make_console(soft_wrap=False, quiet=flags.quiet).print(_table(listed))
     line = {"path": output, "current": current or None, "versions": listed}
     try:
         current_folder(output)
     except LoadError as error:
-        Terminal(sys.stderr).say(f"note: {error}")
+        make_console(quiet=flags.quiet).print(Text(f"note: {printable(str(error))}"))
         return {**line, "notes": [str(error)]}
     return line
 
@@ -190,7 +193,7 @@ def _describe(marker: Marker | None) -> dict[str, Any]:
     return {"finished": marker.run.finished, "records": marker.ledger.written, "bytes": size}
 
 
-def _report(listed: Sequence[Mapping[str, Any]]) -> None:
+def _table(listed: Sequence[Mapping[str, Any]]) -> Table:
     table = plain_table("version", "finished", "records", "bytes", "", right=("records", "bytes"))
     for each in listed:
         if not each["complete"]:
@@ -200,7 +203,7 @@ def _report(listed: Sequence[Mapping[str, Any]]) -> None:
         table.add_row(
             each["version"], each["finished"], records, size, "current" if each["current"] else ""
         )
-    make_console(soft_wrap=False).print(table)
+    return table
 
 
 if __name__ == "__main__":

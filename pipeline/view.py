@@ -71,6 +71,8 @@ def _open(flags: argparse.Namespace) -> Viewer:
 
 
 def _view(flags: argparse.Namespace) -> dict[str, Any]:
+    if flags.quiet:
+        raise UsageError("--quiet would hide the address of the page: leave it out")
     if not 0 <= flags.port <= _MOST_PORT:
         raise UsageError(f"--port is {flags.port}: give a number from 0 to {_MOST_PORT}")
     viewer = _open(flags)

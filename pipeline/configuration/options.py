@@ -152,6 +152,7 @@ class LaunchOptions:
 
 JSON_HELP = "write the line of JSON to stdout even if that is a terminal"
 NO_JSON_HELP = "do not write the line of JSON"
+QUIET_HELP = "write only errors to stderr"
 """What `--json` and `--no-json` do, in every command."""
 
 
@@ -345,7 +346,7 @@ def _add_flags_for_reports(parser: Parser) -> None:
     reports = parser.add_argument_group("what to report")
     _add_result_files(parser, reports)
     _add_switch(parser, reports, "json", JSON_HELP, NO_JSON_HELP)
-    _add_switch(parser, reports, "quiet", "write only errors to stderr")
+    _add_switch(parser, reports, "quiet", QUIET_HELP)
     verbose = "also show the messages of Beam, its runner and other libraries"
     _add_switch(parser, reports, "verbose", verbose)
     _add_switch(parser, reports, "traceback", "show where an unexpected error comes from")
@@ -356,6 +357,16 @@ def _add_result_files(parser: Parser, section: _FlagGroup) -> None:
     _add_path(parser, section, "--summary-json", summary)
     outcome = "the file to which the job itself writes its outcome; it is not deleted"
     _add_path(parser, section, "--outcome-file", outcome)
+
+
+def check_quiet(quiet: bool, verbose: bool) -> None:
+    """Makes sure that not both are asked for.
+
+    Raises:
+        UsageError: they are.
+    """
+    if quiet and verbose:
+        raise UsageError("--quiet and --verbose contradict each other: remove one of them")
 
 
 def write_json(line: str, asked: bool | None) -> None:
@@ -525,8 +536,7 @@ def check_options(options: LaunchOptions, prog: str = MODULE) -> LaunchOptions:
     """
     if unknown := find_unknown_flag(options.beam_arguments, elsewhere=not options.is_here):
         raise UsageError(unknown)
-    if options.quiet and options.verbose:
-        raise UsageError("--quiet and --verbose contradict each other: remove one of them")
+    check_quiet(options.quiet, options.verbose)
     if options.sample and options.input:
         raise UsageError("--sample and --input both name what to convert: remove one of them")
     if options.writer == "beam" and (

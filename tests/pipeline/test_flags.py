@@ -130,6 +130,7 @@ def test_every_earlier_spelling_of_the_flags_of_other_commands_is_accepted(parse
     paths, flags = OF_READERS[command]
     usual = parse(command, *paths)
     switches = [("--json", {"json": True}), ("--no_json", {"json": False})]
+    switches += [("--quiet", {"quiet": True}), ("--verbose", {"verbose": True})]
     for word, given in [*flags, *switches]:
         assert parse(command, *paths, word) == {**usual, **given}
         with_hyphens, _, value = word.partition("=")
@@ -181,4 +182,4 @@ def test_every_command_writes_its_line_by_one_rule(
         assert out == ""
         return
     line = json.loads(out)
-    assert (line["status"], line["message"]) == ("failed", line["sentence"])
+    assert (line["status"], line["exit_code"]) == ("failed", code)

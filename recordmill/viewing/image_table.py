@@ -6,6 +6,7 @@ A row takes some 90 bytes and its key, so that millions fit.
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain, islice
 from typing import Any
 
@@ -24,13 +25,17 @@ NO_CLASSES = (NO_CLASS,)
 UNKNOWN_NUMBER = -1
 """Stands for a number that is not known."""
 
-AT_ONCE = 2**14
-"""The most images that are packed at once: as Python's objects, they take a kilobyte each."""
+AT_ONCE = 2**11
+"""The most images that are packed at once: as Python's objects, they take a kilobyte each.
+
+With more, the garbage collector looks at them again and again, for a third of the whole time."""
 
 MOST_KEY_BYTES = 64
 """Keys are sorted in an array unless one has this many bytes."""
 
 _DIGEST_BYTES = 32
+
+_NO_DIGEST = "00" * _DIGEST_BYTES
 
 _CHANGES = {name: 1 << bit for bit, name in enumerate(CHANGES)}
 
@@ -81,6 +86,10 @@ class NumberedNames:
             found = self._numbers[name] = len(self.names)
             self.names.append(name)
         return found
+
+    def number_all(self, names: Iterable[str]) -> tuple[int, ...]:
+        """Returns the numbers of the different names, in their order."""
+        return tuple(dict.fromkeys(map(self.number, names)))
 
 
 _TYPES: dict[str, Any] = {
@@ -238,14 +247,16 @@ def pack_images(classes: NumberedNames, images: Iterable[ImageFacts]) -> Iterato
 
 def _pack(classes: NumberedNames, images: Sequence[ImageFacts]) -> ImageBlock:
     keys = [each.key.encode("utf-8", "replace").replace(b"\0", b"\x01") + b"\0" for each in images]
-    numbers = [[*dict.fromkeys(map(classes.number, each.classes or NO_CLASSES))] for each in images]
+    # Most images have one of a few lists of classes, and one of a few lists of changes.
+    number_all, pack_changes = cache(classes.number_all), cache(_pack_changes)
+    numbers = [number_all(tuple(each.classes or NO_CLASSES)) for each in images]
     columns: dict[str, Iterable[int]] = {
         "shard": [each.shard for each in images],
         "objects": [each.objects for each in images],
         "dropped": [each.dropped for each in images],
         "width": [each.width for each in images],
         "height": [each.height for each in images],
-        "changes": [_pack_changes(each.changes) for each in images],
+        "changes": [pack_changes(tuple(each.changes)) for each in images],
         "offset": [each.offset for each in images],
         "bytes": [each.length for each in images],
     }
@@ -256,10 +267,20 @@ def _pack(classes: NumberedNames, images: Sequence[ImageFacts]) -> ImageBlock:
         np.array([*chain.from_iterable(numbers)], np.int32),
         np.cumsum([len(each) for each in numbers], dtype=np.int64),
         {name: np.array(column, _TYPES[name]) for name, column in columns.items()},
-        b"".join(
-            bytes.fromhex(each.sha256) if each.sha256 else bytes(_DIGEST_BYTES) for each in images
-        ),
+        _join_digests([each.sha256 or _NO_DIGEST for each in images]),
     )
+
+
+def _join_digests(digests: Sequence[str]) -> bytes:
+    """Returns digests in hex as bytes.
+
+    Raises:
+        ValueError: one is none, or is too short or too long.
+    """
+    joined = bytes.fromhex("".join(digests))
+    if len(joined) != len(digests) * _DIGEST_BYTES:
+        raise ValueError(f"a sha256 does not have {2 * _DIGEST_BYTES} digits")
+    return joined
 
 
 def _pack_changes(names: Iterable[str]) -> int:

@@ -111,3 +111,9 @@ def test_a_key_is_found_within_a_range(table):
     assert table.find_key("none.jpg", 0, 3) == 2
     assert table.find_key("none.jpg", 0, 2) is None
     assert table.find_key("a.jpg", 0, 3) is None
+
+
+def test_a_digest_of_another_length_is_refused_and_moves_no_other():
+    images = [ImageFacts("a.jpg", sha256="ab" * 31), ImageFacts("b.jpg", sha256="cd" * 32)]
+    with pytest.raises(ValueError, match="does not have 64 digits"):
+        list(pack_images(NumberedNames(), images))

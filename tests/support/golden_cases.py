@@ -17,7 +17,8 @@ class Case:
         name: what its golden is called.
         files: makes the input, by the paths below it.
         config: a shipped configuration, or none.
-        settings: `key.path=value`, as `--set` takes them.
+        settings: `key.path=value`, as `--set` takes them; a value may begin with `FILES/`, the
+            folder of the files.
         inputs: the paths below the input that the command is given, with the names of several.
         lists_values: whether its golden lists the values of all records, not just their digests.
     """
@@ -281,6 +282,13 @@ def _datasets() -> list[Case]:
             "splits={stratify: true, fractions: {train: 0.5, test: 0.5}}",
         ),
         case("duplicates_drop", of.photos, "duplicates=drop", HALVES),
+        case(
+            "corrections",
+            of.corrected_photos,
+            "corrections=FILES/corrections.tsv",
+            HALVES,
+            inputs="photos",
+        ),
         case("duplicates_together", of.photos, "duplicates=together", HALVES),
         case("near_duplicates_together", of.photos, "images.near_duplicates=together", HALVES),
         case("duplicates_drop_limit", of.photos, "duplicates=drop", "limit=12", "seed=3", HALVES),

@@ -68,6 +68,21 @@ def photos() -> Files:
     }
 
 
+def corrected_photos() -> Files:
+    """The folder `photos`, and a list that corrects two of its images; it also has a file that has
+    changed since, and one that is not there."""
+    files = {f"photos/{path}": content for path, content in photos().items()}
+    lines = ["key\tsha256\tclass"]
+    for path, content, class_name in (
+        ("cat/0_subject0.jpg", files["photos/cat/0_subject0.jpg"], "dog"),
+        ("émeu/1_subject1.jpg", files["photos/émeu/1_subject1.jpg"], "cat"),
+        ("dog/3_subject3.jpg", b"as it was before", "cat"),
+        ("dog/gone.jpg", b"gone", "cat"),
+    ):
+        lines.append(f"{path}\t{sha256(content).hexdigest()}\t{class_name}")
+    return files | {"corrections.tsv": "".join(f"{line}\n" for line in lines).encode()}
+
+
 def formats() -> Files:
     """An image of each form that is stored in a way of its own, and files that are rejected or
     ignored."""

@@ -127,6 +127,8 @@ def test_look_alikes_are_found_where_they_are_asked_for(convert, class_folders, 
     assert done.marker["duplicates"]["look_alike"]["pairs"] == len(pairs)
     assert all(len(row["difference_hash"]) == 16 for row in done.rows())
     assert "different classes" in report_of(done)
+    duplicates = report_of(done).partition('<section id="duplicates">')[2].partition("<section")[0]
+    assert {*re.findall(r'<img src="data:image/[^"]+" alt="([^"]+)">', duplicates)} == kin
 
 
 def test_what_can_be_seen_of_rejected_files_is_shown(convert, class_folders, tmp_path):

@@ -797,12 +797,28 @@ function listRejected(group) {
 }
 
 function listDuplicates(title, groups) {
-  const shown = groups.map((group) => make("div", { className: "pictures" }, ...group.images.map((image) => {
-    const caption = [image.key, image.split, image.class_name].filter(Boolean).join(", ");
-    return image.image === null ? make("figure", {}, make("figcaption", {}, shorten(caption, 160)))
-      : figureOf(image.image, caption);
-  })));
+  const shown = groups.flatMap((group) => [
+    make("p", {}, describeGroup(group)),
+    make("div", { className: "pictures" }, ...group.images.map((image) => {
+      const caption = [image.key, image.split, image.class_name].filter(Boolean).join(", ");
+      return image.image === null ? make("figure", {}, make("figcaption", {}, shorten(caption, 160)))
+        : figureOf(image.image, caption);
+    })),
+  ]);
   return section(title, groups.length, ...shown);
+}
+
+// Says why a group matters: splits that share an image, and classes that contradict each other.
+function describeGroup(group) {
+  const splits = [...new Set(group.images.map((image) => image.split))];
+  const classes = [...new Set(group.images.map((image) => image.class_name).filter(Boolean))];
+  const bits = group.distance === 1 ? "1 bit" : `${group.distance} bits`;
+  return [
+    splits.length > 1 ? `In ${splits.length} splits: ${shorten(splits.join(", "), 80)}`
+      : `In the split ${shorten(splits[0], 80)}`,
+    classes.length > 1 && "with different classes",
+    group.distance !== null && `${bits} of 64 differ`,
+  ].filter(Boolean).join("; ");
 }
 
 function filtered(title, number, query) {

@@ -1,5 +1,6 @@
 """What the page says went wrong."""
 
+import io
 import json
 import os
 
@@ -131,3 +132,30 @@ def test_pictures_of_formats_that_browsers_lack_are_converted(tmp_path, serving,
         browser.enter()
         _, headers, _ = browser.ask("/picture?image=0&source=1")
     assert headers["Content-Type"] == "image/png"
+
+
+def test_near_duplicates_are_listed_with_their_splits_and_distance(
+    serving, tmp_path, draw, converting
+):
+    for number in range(6):
+        (tmp_path / "photos/cat").mkdir(parents=True, exist_ok=True)
+        content = draw(("cat", number), (96, 72))
+        (tmp_path / f"photos/cat/{number}.jpg").write_bytes(content)
+        with Image.open(io.BytesIO(content)) as image:
+            image.resize((48, 36)).save(tmp_path / f"photos/cat/{number}-small.jpg", quality=90)
+    halves = {"splits": {"fractions": {"train": 0.5, "test": 0.5}}, "report": False}
+    settings = {**halves, "images__near_duplicates": True}
+    dataset = converting(tmp_path / "photos", tmp_path / "dataset", **settings)
+    with serving(str(dataset)) as browser:
+        browser.enter()
+        found = browser.rows(part="findings")["duplicates"]
+        cells = browser.rows(part="images", first=0, count=20)["images"]
+    assert {each["kind"] for each in found} == {"look_alike"}
+    pairs = [sorted(each["key"] for each in group["images"]) for group in found]
+    assert sorted(pairs) == [[f"cat/{n}-small.jpg", f"cat/{n}.jpg"] for n in range(6)]
+    crossing = [len({each["split"] for each in group["images"]}) for group in found]
+    assert crossing == sorted(crossing, reverse=True)
+    assert crossing[0] == 2
+    assert all(group["distance"] <= 5 for group in found)
+    numbers = {each["key"]: each["number"] for each in cells}
+    assert all(each["image"] == numbers[each["key"]] for group in found for each in group["images"])

@@ -8,6 +8,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import product_text
@@ -207,6 +208,19 @@ def find_hits(lines: Iterable[tuple[str, str]]) -> Iterator[str]:
 def test_documents_are_in_plain_english():
     hits = [hit for scope in SCOPES.values() for hit in find_hits(scope())]
     assert not hits, "\n" + "\n".join(hits)
+
+
+FOR_DEVELOPERS = ("architecture", "decisions", "format", "glossary")
+"""Pages for those who know the words of the code."""
+
+
+def test_users_read_recordmill_json_and_lock_where_the_code_says_marker_and_claim():
+    pages = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md"]
+    lines = chain.from_iterable(_prose(page) for page in pages if page.stem not in FOR_DEVELOPERS)
+    private = re.compile(r"\b(?:the|a|its|no) (?:marker|claim)s?\b", re.IGNORECASE)
+    texts = chain(lines, messages(), templates())
+    found = [f"{place}: {line}" for place, line in texts if private.search(line)]
+    assert not [each for each in found if "JPEG: " not in each]  # whose segments begin with markers
 
 
 BRITISH = re.compile(

@@ -148,7 +148,7 @@ def find_stray_move(marker: Marker, switch: Switch) -> str | None:
     shards = {*chain.from_iterable((shard.name, shard.sidecar) for shard in marker.shards)}
     targets = [target for _, target in switch.moves]
     if others := sorted({*targets} - {*shards, *marker.files}):
-        return f"switch.moves has {others[0][:100]!r}, which the marker does not list"
+        return f"switch.moves has {others[0][:100]!r}, which {MARKER} does not list"
     if min(len({*targets}), len({source for source, _ in switch.moves})) < len(targets):
         return "switch.moves names a file twice"
     return _find_stray_removal(switch.removes)

@@ -1,6 +1,6 @@
 """The command `recordmill`, which imports a subcommand when it is used.
 
-The subcommands that read datasets share a parser, errors in one sentence, and the line of JSON.
+The subcommands that read datasets share a parser, errors in one sentence, and the JSON summary.
 """
 
 import argparse
@@ -124,7 +124,7 @@ def run_reader(
 ) -> int:
     """Runs a command, and reports errors that users can fix.
 
-    An error is a sentence on stderr, and a line of JSON on stdout.
+    An error is a sentence on stderr, and the JSON summary on stdout.
 
     Args:
         parser: as `reader_parser` returns it.

@@ -87,11 +87,11 @@ class LaunchOptions:
         threads: images decoded at once in each process; 0 for one per processor.
         processes: processes that convert images on DirectRunner; 0 for as many as processors and
             memory allow.
-        summary_json: a file to which the line of JSON is also written.
+        summary_json: a file to which the JSON summary is also written.
         outcome_file: the file to which the job itself writes its outcome; it is not deleted.
         quiet: whether only errors are written to stderr.
         verbose: whether messages of Beam and other libraries are shown, too.
-        json: whether the line of JSON is written to stdout; None: unless that is a terminal.
+        json: whether the JSON summary is written to stdout; None: unless that is a terminal.
         traceback: whether to show where an unexpected error comes from.
         runner: the name of a Beam runner.
         owns_process: whether the process was started for this conversion, and so may be forked.
@@ -150,8 +150,8 @@ class LaunchOptions:
         return self.runner in LOCAL_RUNNERS
 
 
-JSON_HELP = "write the line of JSON to stdout even if that is a terminal"
-NO_JSON_HELP = "do not write the line of JSON"
+JSON_HELP = "write the JSON summary to stdout even if that is a terminal"
+NO_JSON_HELP = "do not write the JSON summary"
 QUIET_HELP = "write only errors to stderr"
 """What `--json` and `--no-json` do, in every command."""
 
@@ -353,7 +353,7 @@ def _add_flags_for_reports(parser: Parser) -> None:
 
 
 def _add_result_files(parser: Parser, section: _FlagGroup) -> None:
-    summary = "also write the JSON of the last line to this file"
+    summary = "also write the JSON summary to this file"
     _add_path(parser, section, "--summary-json", summary)
     outcome = "the file to which the job itself writes its outcome; it is not deleted"
     _add_path(parser, section, "--outcome-file", outcome)

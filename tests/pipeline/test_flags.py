@@ -153,8 +153,8 @@ def test_help_spells_our_flags_with_hyphens(command, capsys):
     assert re.findall(r"--\w+_\w+", text) == of_beam
     words = " ".join(text.split())
     assert re.search(
-        r" --json (\[true\|false\] )?write the line of JSON to stdout even if that is a terminal"
-        r" --no-json do not write the line of JSON ",
+        r" --json (\[true\|false\] )?write the JSON summary to stdout even if that is a terminal"
+        r" --no-json do not write the JSON summary ",
         words,
     )
 

@@ -426,7 +426,7 @@ def test_an_old_dataset_is_the_previous_one_of_a_contract(place_output, again):
     edit_photos()
     settings = {"expect.images": {"*": {"change": 0}}, "expect.classes": "as_before"}
     done = again("classes", "--against=classes", output="new", settings=settings)
-    limit = "expect.images.*.change is 0 %"
+    limit = "expect.images.*.change is 0%"
     assert done.code == 4
     breach = f"split train has 10 images, the previous dataset has 9, and {limit}"
     assert done.errors[0] == breach

@@ -266,8 +266,8 @@ def test_a_breach_leaves_the_previous_dataset_and_a_higher_limit_publishes_the_f
     (staging,) = broken.staging
     assert broken.answer == (
         4,
-        "split test has 2 images, the previous dataset has 1, and expect.images.*.change is 20 %",
-        "split train has 18 images, the previous dataset has 9, and expect.images.*.change is 20 %",
+        "split test has 2 images, the previous dataset has 1, and expect.images.*.change is 20%",
+        "split train has 18 images, the previous dataset has 9, and expect.images.*.change is 20%",
         f"`recordmill diff {first.output} {staging}` lists what is new, missing or changed",
         advice,
         f"{staging}/report.html shows what was converted",

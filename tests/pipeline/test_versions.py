@@ -326,7 +326,7 @@ def test_the_night_after_a_breach_runs_and_deletes_the_work_of_the_breach(
         (
             {"expect.images": {"*": {"change": 5}}},
             4,
-            "the previous dataset has 4, and expect.images.*.change is 5 %",
+            "the previous dataset has 4, and expect.images.*.change is 5%",
         ),
         ({"expect.images": {"train": {"at_least": 9}}}, 4, "and expect.images.train.at_least is 9"),
         (

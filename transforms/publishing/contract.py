@@ -147,7 +147,7 @@ def _check_images(
         if limits.change is not None and old and 100 * abs(count - old) > limits.change * old:
             changed = (
                 f"{has}, the previous dataset has {old:,}, and expect.images.{key}.change is "
-                f"{limits.change:g} %"
+                f"{limits.change:g}%"
             )
             percent = math.ceil(100 * abs(count - old) / old)
             yield Breach(changed, ("images", key, "change"), percent, by_rejection=count < old)

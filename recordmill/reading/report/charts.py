@@ -75,8 +75,8 @@ def show_share(share: float) -> str:
     """Returns a share of an image in percent, with two digits."""
     percent = 100 * share
     if percent >= 10:
-        return f"{percent:.0f} %"
-    return f"{percent:.2g} %"
+        return f"{percent:.0f}%"
+    return f"{percent:.2g}%"
 
 
 _RATIOS = ((1, 1), (2, 1), (1, 2), (3, 2), (2, 3), (4, 1), (1, 4), (8, 1), (1, 8), (16, 1), (1, 16))

@@ -237,7 +237,7 @@ def show_name(name: str | None) -> str:
 
 def show_percent(count: float, total: float) -> str:
     """Returns a share in percent, with three digits."""
-    return f"{100 * count / max(total, 1):.3g} %"
+    return f"{100 * count / max(total, 1):.3g}%"
 
 
 def show_value(value: float) -> str:

@@ -67,7 +67,7 @@ def accepted(found, contract):
             Contract(images={"*": ImageLimits(change=20)}),
             [
                 "split train has 79 images, the previous dataset has 100, and "
-                "expect.images.*.change is 20 %"
+                "expect.images.*.change is 20%"
             ],
         ),
         (
@@ -92,9 +92,9 @@ def accepted(found, contract):
                 "class cat of split train has 1,048 images, and expect.images.train/*.at_most is "
                 "1,000",
                 "class cat of split train has 1,048 images, the previous dataset has 60, and "
-                "expect.images.train/*.change is 99.9 %",
+                "expect.images.train/*.change is 99.9%",
                 "class dog of split train has 0 images, the previous dataset has 40, and "
-                "expect.images.train/*.change is 99.9 %",
+                "expect.images.train/*.change is 99.9%",
             ],
         ),
         (

@@ -78,7 +78,7 @@ def test_squares_are_labeled_in_the_middle_of_their_column():
 def test_areas_are_labeled_in_percent():
     areas = np.zeros(20, np.int64)
     areas[[8, 19]] = 1
-    assert texts(draw_areas(areas)) == ["0.1 %", "1 %", "10 %", "100 %"]
+    assert texts(draw_areas(areas)) == ["0.1%", "1%", "10%", "100%"]
 
 
 @given(st.lists(st.integers(0, 50), min_size=2, max_size=68).filter(any))

@@ -217,9 +217,8 @@ def test_it_says_how_wrong_the_price_was():
     run = replace(empty.marker.run, price=ComparedPrice(predicted, measured))
     compared = page(replace(empty, marker=replace(empty.marker, run=run))).text
     assert (
-        "What it cost predicted measured difference processor time 2,000.0 s 1,500.0 s -25 % "
-        "peak memory of the main process 256.0 MiB 256.0 MiB +0 % bytes read 1.0 MiB 2.0 MiB +100 "
-        "% "
+        "What it cost predicted measured difference processor time 2,000.0 s 1,500.0 s -25% "
+        "peak memory of the main process 256.0 MiB 256.0 MiB +0% bytes read 1.0 MiB 2.0 MiB +100% "
         "bytes shuffled 1.0 KiB not measured bytes written 0 B 1 B Predicted from a few images "
         "before the others were "
         "converted, and measured until the dataset was complete, without this page."
@@ -438,8 +437,8 @@ def test_boxes_have_their_ledger_and_histograms_with_scales():
     # The scale of counts, columns, and their labels.
     assert "2 0 2 1 0 1 2 3 4 images by number of boxes" in parsed.text
     scale = "boxes by the share of the image that they cover (logarithmic scale)"
-    assert f"9 0 3 9 0.05 % 0.1 % 0.2 % 0.5 % {scale}" in parsed.text
-    assert f"Sizes by class cat 0.1 % {EVIL[0]} 0.2 %" in parsed.text
+    assert f"9 0 3 9 0.05% 0.1% 0.2% 0.5% {scale}" in parsed.text
+    assert f"Sizes by class cat 0.1% {EVIL[0]} 0.2%" in parsed.text
     cells = [each for tag, each in parsed.elements if tag == "rect" and "fill-opacity" in each]
     assert [(each["x"], each["y"], each["fill-opacity"]) for each in cells] == [("4", "3", "1.0")]
     assert ("div", {"class": "up", "style": "width:1ch"}) in parsed.elements
@@ -451,7 +450,7 @@ def test_columns_say_what_they_hold():
     values = StoredValues(records=4, shards=1, columns=[number, text], further=3)
     shown = page(make({"train": {"": 4}}, stored=values)).text
     assert "Based on all 4 images. 3 more columns are not shown." in shown
-    assert f"{EVIL[0]} float smallest 1 largest 2.5 missing 1 (25 %)" in shown
+    assert f"{EVIL[0]} float smallest 1 largest 2.5 missing 1 (25%)" in shown
     assert "name bytes missing 0" in shown
     values = StoredValues(records=4, shards=2, whole=False, columns=[number])
     text = page(make({"train": {"": 9}}, stored=values)).text
@@ -602,11 +601,11 @@ def test_long_names_are_cut_in_the_middle():
 @pytest.mark.parametrize(
     ("count", "total", "shown"),
     [
-        (0, 5, "0 %"),
-        (5, 5, "100 %"),
-        (1, 3, "33.3 %"),
-        (1, 10**6, "0.0001 %"),
-        (0, 0, "0 %"),
+        (0, 5, "0%"),
+        (5, 5, "100%"),
+        (1, 3, "33.3%"),
+        (1, 10**6, "0.0001%"),
+        (0, 0, "0%"),
     ],
 )
 def test_shares_have_three_digits(count, total, shown):
@@ -676,9 +675,9 @@ def test_the_ledger_has_a_bar_for_everything_listed():
     ledger = Ledger(30, 20, {"empty": 1, "truncated": 4}, {"hidden": 3}, {"limit": 2})
     text = page(make(counts, ledger=ledger)).text
     assert (
-        "written 20, 66.7 % rejected: truncated 4, 13.3 % rejected: empty 1, 3.33 % ignored: "
-        "hidden 3, 10 % "
-        "left out: limit 2, 6.67 %"
+        "written 20, 66.7% rejected: truncated 4, 13.3% rejected: empty 1, 3.33% ignored: "
+        "hidden 3, 10% "
+        "left out: limit 2, 6.67%"
     ) in text
 
 
@@ -739,7 +738,7 @@ def test_sizes_beyond_the_most_frequent_are_counted():
     found.sizes.update({(9, number): 1 for number in range(1, 9)})
     found.images = 12
     assert len(describe_sizes(found)["common"]) == module.MOST_SIZES_SHOWN
-    assert "others 4 33.3 %" in page(make({"train": {"": 12}}, found)).text
+    assert "others 4 33.3%" in page(make({"train": {"": 12}}, found)).text
 
 
 def column(kind, values, missing=0, many=False):

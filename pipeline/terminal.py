@@ -382,7 +382,7 @@ def _describe_duplicates(numbers: DatasetNumbers) -> str | None:
         parts.append(f"{count} ({_show_crossing(same)}{annotated})")
     if alike and alike.pairs:
         least = "" if alike.complete else "at least "
-        count = format_count(alike.pairs, "look-alike pair")
+        count = format_count(alike.pairs, "near-duplicate pair")
         parts.append(f"{least}{count} ({_show_crossing(alike)})")
     if parts:
         return "; ".join(parts) + ": see duplicates.jsonl"

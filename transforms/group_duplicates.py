@@ -47,12 +47,12 @@ BANDS = (0, 11, 22, 33, 44, 54, 64)
 """The first bit of each band of a difference hash, and the end."""
 
 MOST_JOINED, LARGEST_SHARE = 10, 0.01
-"""Images, and share of all images, that may be joined as look-alikes; a run that exceeds both
+"""Images, and share of all images, that may be joined as near-duplicates; a run that exceeds both
 fails."""
 
 MOST_COMPARISONS = 1_000_000_000
 """The most comparisons within one band; if they do not suffice, all hashes in the band count as
-look-alikes."""
+near-duplicates."""
 
 EXAMPLES = 3
 """Images of a chain that an error names."""
@@ -137,7 +137,7 @@ def link_looks(
 def find_long_chain(
     links: Iterable[tuple[HashedImages, HashedImages]], images: int
 ) -> dict[str, str]:
-    """Returns why the run fails, if look-alikes would join too many images.
+    """Returns why the run fails, if near-duplicates would join too many images.
 
     The result is empty, or has one sentence, by the key of the image that reports it.
 

@@ -64,7 +64,7 @@ def test_the_page_does_what_it_says(run_page, tmp_path):
         ]
     assert {image["key"] for image in same["images"]} == {"cat/0.jpg", "cat/copy.jpg"}
     assert {image["key"] for image in alike["images"]} > {"dog/small.jpg"}
-    assert "1 look-alike pair (" in compared.stderr
+    assert "1 near-duplicate pair (" in compared.stderr
     marker = json.loads((tmp_path / "compared/recordmill.json").read_text())
     assert marker["duplicates"]["same_bytes"]["groups"] == 1
     assert marker["duplicates"]["look_alike"]["complete"] is True

@@ -103,7 +103,8 @@ NONE = {"groups": 0, "images": 0, "across_splits": 0, "conflicting": 0}
             {**NONE, "groups": 1, "images": 1},
             ALIKE,
             "duplicates 1 repeated image (0 in several splits, 0 in several classes); "
-            "1 look-alike pair (1 in several splits, 1 in several classes): see duplicates.jsonl",
+            "1 near-duplicate pair (1 in several splits, 1 in several classes): see "
+            "duplicates.jsonl",
         ),
         (
             {"groups": 3, "images": 3, "across_splits": 1, "conflicting": 2},
@@ -114,7 +115,7 @@ NONE = {"groups": 0, "images": 0, "across_splits": 0, "conflicting": 0}
         (
             NONE,
             {**ALIKE, "pairs": 1200, "conflicting": 0, "complete": False},
-            "duplicates at least 1,200 look-alike pairs (1 in several splits, 0 in several "
+            "duplicates at least 1,200 near-duplicate pairs (1 in several splits, 0 in several "
             "classes): "
             "see duplicates.jsonl",
         ),

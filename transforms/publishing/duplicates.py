@@ -53,8 +53,8 @@ from recordmill.transforms.shards.shard_files import (
 Hashes = NDArray[np.uint64]
 
 MOST_BITS = 5
-"""The most bits by which look-alikes differ. Of copies of 120 photographs at half the size, at 224
-rows, 20 % brighter, at quality 20, or as PNG, 98 to 100 % differed in no more; of 7,140 pairs of
+"""The most bits by which near-duplicates differ. Of copies of 120 photographs at half the size, at
+224 rows, 20% brighter, at quality 20, or as PNG, 98 to 100% differed in no more; of 7,140 pairs of
 strangers, the closest differed in 12."""
 
 MOST_PAIRS = 10_000

@@ -104,7 +104,8 @@ class AnnotationOutcome:
 
     Attributes:
         counts: their number by outcome.
-        dropped: those that were dropped and whose class matters.
+        dropped: those that were dropped though their image is written. `verify` adds up their
+            classes and compares them with the counts.
         lacks_file: whether the file that would describe them does not exist.
         files: the files that they were read from when the image was.
     """

@@ -10,6 +10,7 @@ from recordmill.annotations.annotation import (
     AnnotatedImage,
     AnnotationKind,
     AnnotationOutcome,
+    DroppedAnnotation,
     ListedLabels,
     LostAnnotations,
     PlacedAnnotations,
@@ -61,23 +62,27 @@ class LabelKind(AnnotationKind):
         Raises:
             Rejected: stage `encode`: a label has no id (`unknown_label`).
         """
-        listed = orjson.loads(packed)
-        kept = [text for text in listed if not on.label_map.is_renamed_away(text)]
-        found = [find_class(text, on.label_map) for text in kept]
-        named = [(name, class_id) for name, class_id in found if name is not None]
-        if on.label_map.renamed:  # two classes may have become one
-            named = list(dict.fromkeys(named))
-        names = [name for name, _ in named]
-        fields = {
-            "label_texts": [name.encode() for name in names],
-            "labels": [class_id for _, class_id in named],
-        }
+        listed, label_map = orjson.loads(packed), on.label_map
+        names: list[str] = []
+        ids: list[int] = []
+        dropped: list[DroppedAnnotation] = []
+        for place, label in enumerate(listed, 1):
+            if label_map.is_renamed_away(label):
+                shown = label_map.shown(label)
+                dropped.append(DroppedAnnotation("renamed_away", shown, place, is_faulty=False))
+                continue
+            name, class_id = find_class(label, label_map)
+            if name is None or class_id is None:
+                continue
+            if label_map.renamed and name in names:  # two classes have become one
+                dropped.append(DroppedAnnotation("renamed_alike", name, place, is_faulty=False))
+                continue
+            names.append(name)
+            ids.append(class_id)
+        fields = {"label_texts": [name.encode() for name in names], "labels": ids}
         counts = AnnotationCounts(listed=len(listed), written=len(names))
-        counts.dropped.update(
-            renamed_away=len(listed) - len(kept), renamed_alike=len(found) - len(named)
-        )
-        counts.dropped = +counts.dropped
-        return PlacedAnnotations(fields, names, AnnotationOutcome(counts))
+        counts.dropped.update(each.reason for each in dropped)
+        return PlacedAnnotations(fields, names, AnnotationOutcome(counts, dropped))
 
     def lose(
         self, packed: bytes, rejected: Rejected, label_map: LabelMap

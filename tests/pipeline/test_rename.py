@@ -194,6 +194,8 @@ def test_labels_that_are_renamed_alike_are_stored_once(convert, tmp_path):
     entry = done.marker["annotations"]["labels"]
     counts = (entry["listed"], entry["written"], entry["dropped"])
     assert counts == (5, 2, {"renamed_alike": 1, "renamed_away": 2})
+    assert entry["dropped_classes"] == {"renamed_alike": {"cat": 1}, "renamed_away": {"red": 2}}
+    assert verify_dataset(done.output).findings == ()
 
 
 def test_a_preview_counts_what_is_dropped(convert, pets):

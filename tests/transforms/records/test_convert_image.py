@@ -23,10 +23,10 @@ from recordmill.storage.packed_files import read_image
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.records.convert_image import (
     convert_image,
-    exclude_image,
     reference_record,
     reject_image,
 )
+from recordmill.transforms.records.exclude_images import exclude_image
 
 SETTINGS = make_settings()
 LABELS = LabelMap({"cat": 0, "dog": 1})
@@ -278,7 +278,7 @@ def test_the_row_of_an_excluded_thing_says_nothing_that_would_identify_it():
     )
     for each, stage in ((ref, "encode"), (ref.notice("rejected", "not_a_file"), "list")):
         image = reject_image(each, Rejected("read", "unreadable", "", "0" * 64), LABELS)
-        image = exclude_image(each, image, Exclusions(frozenset({"ü.jpg"})), LABELS)
+        image = exclude_image(each, image, Exclusions(frozenset({"ü.jpg"})), LABELS, 9)
         assert (image.record, len(image.excluded)) == (None, 1)
         assert row_to_json(image.row) == {
             "key": "",

@@ -82,8 +82,9 @@ class MaskFiles:
                 raise Rejected("read", rejected.reason, f"{key}: {rejected.detail}") from None
             return OutlineError("bad_mask", rejected.detail)
         self.read.append(ReadFile(key, len(data), hashlib.sha256(data).hexdigest()))
-        most = max(self._on.geometry.source_size)
+        width, height = self._on.geometry.source_size
+        longer = max(width, height)
         try:
-            return decode_mask(data, (most, most))
+            return decode_mask(data, (longer, longer), width * height)
         except OutlineError as error:
             return error

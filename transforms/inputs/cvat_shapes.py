@@ -15,6 +15,7 @@ from recordmill.annotations.attributes import read_attribute
 from recordmill.imaging.geometry import Size
 from recordmill.imaging.masks.find_runs import find_runs
 from recordmill.imaging.masks.outline import FaultyOutline, Outline
+from recordmill.schemas.settings.images import DEFAULT_MAX_PIXELS
 from recordmill.transforms.inputs.outlines import (
     DescribedShape,
     NamedPoint,
@@ -146,9 +147,11 @@ def _read_mask_of_cvat(shape: Element, size: Size) -> Outline:
         return FaultyOutline("bad_rle", "left, top, width and height are not whole numbers")
     left, top, width, height = map(int, place)
     if min(left, top) < 0 or left + width > size[0] or top + height > size[1]:
-        place_of_it = f"{width} x {height} pixels at {left}, {top}"
+        place_of_it = f"{place[2]:g} x {place[3]:g} pixels at {place[0]:g}, {place[1]:g}"
         detail = f"a mask of {place_of_it} is not inside {size[0]} x {size[1]}"
         return FaultyOutline("mask_size", detail)
+    if width * height > DEFAULT_MAX_PIXELS:
+        return FaultyOutline("mask_size", f"the mask has {width} x {height} pixels")
     try:
         counts = [int(run) for run in shape.get("rle", "").split(",")]
     except ValueError:

@@ -22,6 +22,9 @@ from recordmill.transforms.inputs.shape_corners import (
 _LINE_WIDTH = 10.0
 _POINT_RADIUS = 5.0
 
+_FARTHEST = 2**31
+"""The largest coordinate of a mask: no image is so large."""
+
 Points = Sequence[tuple[float, float]]
 
 
@@ -43,9 +46,9 @@ def read_outline_of_labelme(shape_type: str, points: Points, mask: str | None = 
             radius = math.dist(*points)
             return polygons_of([corners_of_ellipse(points[0], (radius, radius))])
         case "line" | "linestrip" if len(points) > 1:
-            return polygons_of([corners_of_line(*ends, _LINE_WIDTH) for ends in pairwise(points)])
+            return polygons_of(corners_of_line(*ends, _LINE_WIDTH) for ends in pairwise(points))
         case "point" | "points":
-            return polygons_of(list(map(_surround, points)))
+            return polygons_of(map(_surround, points))
         case "polygon" | "oriented_rectangle":
             return polygons_of([list(chain.from_iterable(points))])
         case _:
@@ -65,4 +68,6 @@ def _read_bitmap(points: Points, mask: str | None) -> Outline:
     if not data:
         return FaultyOutline("bad_mask", "it has no mask")
     left, top = points[0]
+    if max(abs(left), abs(top)) > _FARTHEST:
+        return FaultyOutline("bad_mask", f"its first pixel is at {left:g}, {top:g}")
     return Bitmap(round(left), round(top), data)

@@ -4,7 +4,7 @@ They are rotated rectangles, polygons and masks.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -132,26 +132,30 @@ def read_segmentation(outline: Any) -> Outline | None:
     return join_outlines([_read_mask(each) for each in outline])
 
 
-def polygons_of(parts: Sequence[Any], fractions: bool = False) -> Outline:
+def polygons_of(parts: Iterable[Any], fractions: bool = False) -> Outline:
     """Returns the outline of an object from the coordinates of its parts.
 
     Args:
         parts: x, y, x, y, ... of each part, as numbers or texts of numbers.
         fractions: whether they are in fractions of the image instead of pixels.
     """
+    read, count = list[tuple[float, ...]](), 0
     try:
-        read = tuple(tuple(map(float, part)) for part in parts)
+        for part in parts:
+            read.append(tuple(map(float, part)))
+            count += len(read[-1])
+            if count > _MOST_COORDINATES:
+                detail = f"it has more than {_MOST_COORDINATES // 2:,} points"
+                return FaultyOutline("bad_polygon", detail)
     except _MALFORMED as error:
         return FaultyOutline("bad_polygon", f"a coordinate is not a number: {error!s:.100}")
     if any(len(part) % 2 for part in read):
         return FaultyOutline("bad_polygon", "a point has one coordinate")
-    if sum(map(len, read)) > _MOST_COORDINATES:
-        return FaultyOutline("bad_polygon", f"it has more than {_MOST_COORDINATES // 2:,} points")
     if not all(all(map(math.isfinite, part)) for part in read):
         return FaultyOutline("bad_polygon", "a coordinate is not finite")
     if not any(len(part) >= 6 for part in read):
         return FaultyOutline("bad_polygon", "it has fewer than 3 points")
-    return Polygons(read, fractions)
+    return Polygons(tuple(read), fractions)
 
 
 def _enclose_part(part: Any) -> Box | None:

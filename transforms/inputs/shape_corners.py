@@ -27,7 +27,7 @@ def corners_of_rectangle(
 
     Args:
         box: left, top, right and bottom before the rotation.
-        degrees: the angle.
+        degrees: the angle; if it is not finite, neither are the corners.
         about: the point that stays; None for the center.
     """
     left, top, right, bottom = box
@@ -49,7 +49,8 @@ def corners_of_ellipse(
     longest = max(map(abs, radii))
     count = _FEWEST_CORNERS
     if longest > _LARGEST_GAP:
-        count = math.ceil(math.pi / math.acos(1 - _LARGEST_GAP / longest))
+        step = math.acos(1 - _LARGEST_GAP / longest)
+        count = math.ceil(math.pi / max(step, math.pi / _MOST_CORNERS))
     count = min(max(count, _FEWEST_CORNERS), _MOST_CORNERS)
     angles = (2 * math.pi * number / count for number in range(count))
     around = [(radii[0] * math.cos(angle), radii[1] * math.sin(angle)) for angle in angles]
@@ -88,7 +89,7 @@ def _rotate(
     points: Sequence[tuple[float, float]], degrees: float, center: tuple[float, float]
 ) -> Iterator[tuple[float, float]]:
     """Yields points around the origin after their rotation, around a center."""
-    angle = math.radians(degrees)
+    angle = math.radians(degrees) if math.isfinite(degrees) else math.nan
     sine, cosine = math.sin(angle), math.cos(angle)
     for x, y in points:
         yield center[0] + x * cosine - y * sine, center[1] + x * sine + y * cosine

@@ -47,8 +47,9 @@ def read_object_masks(
         drawn_on: width and height by the XML file, if it has them.
     """
     largest = min(max(drawn_on or (_LARGEST_SIDE,)), _LARGEST_SIDE)
+    most_pixels = math.prod(drawn_on) if drawn_on else None
     try:
-        values = decode_mask(data, (largest, largest)).values
+        values = decode_mask(data, (largest, largest), most_pixels).values
         numbers = _find_numbers(values, len(boxes))
     except OutlineError as error:
         return [FaultyOutline(error.reason, error.detail)] * len(boxes)

@@ -12,8 +12,10 @@ from PIL import Image, ImageFile
 
 from recordmill.imaging.acceptance import sniff
 from recordmill.imaging.geometry import Size, turn_values
+from recordmill.imaging.jpeg_header import read_jpeg_header
 from recordmill.imaging.masks.outline import OutlineError
 from recordmill.imaging.pillow_decode import decode_first_frame, open_image
+from recordmill.imaging.pixels import check_scans
 from recordmill.schemas.rejection import Rejected
 
 MaskValues = NDArray[np.int32]
@@ -44,12 +46,13 @@ class DecodedMask:
     is_turned: bool
 
 
-def decode_mask(data: bytes, most: Size) -> DecodedMask:
+def decode_mask(data: bytes, most: Size, most_pixels: int | None = None) -> DecodedMask:
     """Decodes a PNG, BMP, TIFF or JPEG of a mask.
 
     Args:
         data: the file.
         most: its largest width and height; no pixels are decoded if it is larger.
+        most_pixels: the most pixels that it may have; None for as many as fit in `most`.
 
     Raises:
         OutlineError: `mask_size` if it is larger, otherwise `bad_mask`.
@@ -63,6 +66,11 @@ def decode_mask(data: bytes, most: Size) -> DecodedMask:
         if width > most[0] or height > most[1]:
             detail = f"the mask has {width} x {height} pixels, more than {most[0]} x {most[1]}"
             raise OutlineError("mask_size", detail)
+        if most_pixels is not None and width * height > most_pixels:
+            detail = f"the mask has {width} x {height} pixels, and the image {most_pixels:,} pixels"
+            raise OutlineError("mask_size", detail)
+        if file_format == "JPEG":
+            check_scans(data, read_jpeg_header(data), most[0] * most[1])
         raw_mode = _find_raw_mode(opened)
         loaded = decode_first_frame(opened, file_format)
     except Rejected as error:

@@ -84,6 +84,10 @@ class DroppedAnnotation(NamedTuple):
     is_faulty: bool
 
 
+PlacedSides = tuple[float, float, float, float]
+"""Left, top, right and bottom, in fractions of the image's width and height."""
+
+
 class ReadFile(NamedTuple):
     """A file that annotations were read from.
 
@@ -107,6 +111,8 @@ class AnnotationOutcome:
         dropped: those that were dropped though their image is written. `verify` adds up their
             classes and compares them with the counts.
         lacks_file: whether the file that would describe them does not exist.
+        located: where those that were dropped would be on the stored image, by their place: left,
+            top, right and bottom in fractions of it; None if one is not finite.
         files: the files that they were read from when the image was.
     """
 
@@ -114,6 +120,7 @@ class AnnotationOutcome:
     dropped: list[DroppedAnnotation] = field(default_factory=list)
     lacks_file: bool = False
     files: list[ReadFile] = field(default_factory=list)
+    located: dict[int, PlacedSides | None] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

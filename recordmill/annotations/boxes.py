@@ -20,6 +20,7 @@ from recordmill.annotations.annotation import (
     LostAnnotations,
     PlacedAnnotations,
     PlacedObjects,
+    PlacedSides,
     Values,
     name_loss,
 )
@@ -47,6 +48,9 @@ if TYPE_CHECKING:
 TOLERANCE = 1e-6
 """How far a side may stick out and still count as inside, as a fraction of the image: this allows
 for rounding."""
+
+_DECIMALS = 5
+"""Those of the sides of dropped boxes, which are only drawn."""
 
 _FIELDS = {
     "xmin": RecordField("float", "left sides of boxes, 0 to 1", many=True),
@@ -447,16 +451,18 @@ def place_boxes(
     drawn_on, evidence = _find_orientation(given, geometry, settings)
     size = (1, 1) if given.fractions else geometry.frame_size(drawn_on)
     placed, dropped = list[_PlacedBox](), list[DroppedAnnotation]()
+    located = dict[int, PlacedSides | None]()
     for index, (box, label) in enumerate(zip(given.boxes, given.labels, strict=True)):
         found = _BoxCandidate(index, label, _as_fractions(box, size), label_map)
         if found.fault and settings.invalid == "reject" and not found.is_renamed_away:
             detail = f"box {index + 1} of {len(given.boxes)} is {found.fault}"
             raise Rejected("encode", "bad_boxes", detail)
-        outcome = _drop(found, settings) or _place(found, geometry, drawn_on, unwanted.get(index))
-        if isinstance(outcome, DroppedAnnotation):
-            dropped.append(outcome)
+        fate = _drop(found, settings) or _place(found, geometry, drawn_on, unwanted.get(index))
+        if isinstance(fate, DroppedAnnotation):
+            dropped.append(fate)
+            located[fate.place] = _locate(found.sides, geometry, drawn_on)
         else:
-            placed.append(outcome)
+            placed.append(fate)
     counts = AnnotationCounts(given.count, len(placed), Counter(box.reason for box in dropped))
     counts.noted["clipped"] = sum(math.isfinite(box.most_area) for box in placed)
     if evidence:
@@ -476,7 +482,8 @@ def place_boxes(
     }
     shown = [label_map.name_for(label) or label_map.shown(label) for label in given.labels]
     objects = PlacedObjects(len(shown), [box.at for box in placed], shown, drawn_on, sides)
-    return PlacedAnnotations(fields, names, AnnotationOutcome(counts, dropped), objects)
+    outcome = AnnotationOutcome(counts, dropped, located=located)
+    return PlacedAnnotations(fields, names, outcome, objects)
 
 
 class _PlacedBox(NamedTuple):
@@ -540,6 +547,19 @@ def _place(
     if box.fault or is_cut:
         most_area = _area_of(inside, geometry)
     return _PlacedBox(box.index, inside, name, most_area)
+
+
+def _locate(sides: Sequence[float], geometry: "Geometry", drawn_on: "Frame") -> PlacedSides | None:
+    """Returns where a dropped box would be on the stored image; None if that is not finite."""
+    if not all(map(math.isfinite, sides)):
+        return None
+    left, top, right, bottom = geometry.place((sides[0], sides[1], sides[2], sides[3]), drawn_on)
+    return (
+        round(left, _DECIMALS),
+        round(top, _DECIMALS),
+        round(right, _DECIMALS),
+        round(bottom, _DECIMALS),
+    )
 
 
 def _count_shapes(counts: AnnotationCounts, shapes: Mapping[str, int]) -> None:

@@ -108,6 +108,7 @@ class ShownShape:
         layer: its region as a transparent picture over the image, as a `data:` URI.
         points: x, y and whether the point is visible, of each point.
         lines: the places of pairs of points that are joined.
+        reason: why it is in no record, in a word; None if it is in the record.
     """
 
     kind: str
@@ -117,6 +118,7 @@ class ShownShape:
     layer: str | None
     points: Sequence[tuple[float, float, bool]]
     lines: Sequence[tuple[int, int]]
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,7 @@ class ShownImage:
         changes: what was changed, by name.
         dropped: the number of its objects that are in no record.
         features: the features of its record.
-        shapes: its annotations.
+        shapes: its annotations, and after them those that are in no record.
         python: the line of Python that opens it.
     """
 

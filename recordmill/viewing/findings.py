@@ -18,6 +18,9 @@ MOST_OF_REASON = 200
 MOST_GROUPS = 200
 """The most groups of duplicates of a kind."""
 
+MOST_DROPPED = 200
+"""The most images whose dropped objects are shown."""
+
 MOST_READ = 2_000
 """The most records that are read to find the smallest and the largest objects."""
 
@@ -77,6 +80,43 @@ class ShownGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownDropped:
+    """An object that is in no record.
+
+    Attributes:
+        image: the number of its image.
+        key: the key of its image.
+        class_name: its class, or the class's number if it has no name.
+        place: its place among those of its kind in the image, from 1.
+        color: the color of its class, as `#rrggbb`.
+        sides: left, top, right and bottom, in fractions of the stored image; None if that is not
+            known.
+    """
+
+    image: int
+    key: str
+    class_name: str
+    place: int
+    color: str
+    sides: Sequence[float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedGroup:
+    """The objects that were dropped for one reason.
+
+    Attributes:
+        what: what these annotations are called, in the plural.
+        reason: the reason, in a word.
+        objects: the first ones.
+    """
+
+    what: str
+    reason: str
+    objects: Sequence[ShownDropped]
+
+
+@dataclass(frozen=True, slots=True)
 class Findings:
     """What went wrong.
 
@@ -86,12 +126,14 @@ class Findings:
             pair; those across splits first.
         bare: the number of images without objects; None if images can have none.
         dropped: the number of images with dropped objects.
+        dropped_objects: dropped objects of the first of these images, by reason.
     """
 
     rejected: Sequence[RejectedGroup]
     duplicates: Sequence[ShownGroup]
     bare: int | None
     dropped: int
+    dropped_objects: Sequence[DroppedGroup] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,14 @@ from recordmill.viewing.answers import (
     ShownImage,
     ShownShape,
 )
+from recordmill.viewing.dropped_objects import DroppedObject, find_dropped
 from recordmill.viewing.findings import (
+    MOST_DROPPED,
     MOST_READ,
+    DroppedGroup,
     Findings,
     ObjectSizes,
+    ShownDropped,
     find_extremes,
     gather_duplicates,
     gather_rejected,
@@ -318,12 +322,50 @@ class Viewer:
             raise LoadError(f"a list of {dataset.folder} is damaged: {error!r}") from None
         self._rejected = {each.reason: each.files for each in rejected}
         has_objects = bool((objects >= 0).any())
+        dropped = np.flatnonzero(table.column("dropped") > 0)
         return Findings(
             rejected=rejected,
             duplicates=duplicates,
             bare=int((objects == 0).sum()) if has_objects else None,
-            dropped=int((table.column("dropped") > 0).sum()),
+            dropped=len(dropped),
+            dropped_objects=self._gather_dropped(dropped[:MOST_DROPPED].tolist()),
         )
+
+    def _gather_dropped(self, images: Iterable[int]) -> list[DroppedGroup]:
+        """Returns the dropped objects of some images by what they are and why."""
+        groups: dict[tuple[str, str], list[ShownDropped]] = {}
+        for number in images:
+            facts = self.viewed.table.facts(number) or ImageFacts("")
+            for each in self._find_dropped(number, ParsedExample(self._read(number))):
+                color = self._color_of(each.class_name)
+                shown = ShownDropped(
+                    number, facts.key, each.class_name, each.place, color, each.sides
+                )
+                groups.setdefault((each.what, each.reason), []).append(shown)
+        return [
+            DroppedGroup(what, reason, objects[:MOST_DROPPED])
+            for (what, reason), objects in sorted(groups.items())
+        ]
+
+    def _find_dropped(self, number: int, example: ParsedExample) -> list[DroppedObject]:
+        """Returns the dropped objects of an image.
+
+        Raises:
+            LoadError: what the run kept of them is damaged.
+            OSError: it cannot be read.
+        """
+        facts = self.viewed.table.facts(number)
+        if facts is None or facts.dropped <= 0:
+            return []
+        stored = [shape.sides for shape in self.viewed.tracer.list_objects(example)]
+        dataset, shard = self.viewed.dataset, self.viewed.locate(number).shard
+        try:
+            return find_dropped(dataset, shard, facts.key, stored)
+        except FORGED as error:
+            raise LoadError(f"a list of {dataset.folder} is damaged: {error!r}") from None
+
+    def _color_of(self, class_name: str) -> str:
+        return color_of_class(self.viewed.dataset.labels.get(class_name))
 
     def _find_key(self, split: str, key: str) -> int | None:
         images = self._selectable()
@@ -383,7 +425,7 @@ class Viewer:
                 ShownFeature(key, kind or "empty", len(values), show_first_values(values))
                 for key, kind, values in example.items()
             ],
-            shapes=list(self._shapes(example)),
+            shapes=[*self._shapes(example), *self._dropped_shapes(number, example)],
             python=self.viewed.show_python(place),
         )
 
@@ -403,6 +445,19 @@ class Viewer:
                     [(point.x, point.y, point.is_visible) for point in shape.points],
                     shape.lines,
                 )
+
+    def _dropped_shapes(self, number: int, example: ParsedExample) -> Iterator[ShownShape]:
+        for each in self._find_dropped(number, example)[:MOST_SHAPES]:
+            yield ShownShape(
+                f"dropped {each.what}",
+                each.class_name,
+                self._color_of(each.class_name),
+                each.sides,
+                None,
+                (),
+                (),
+                each.reason,
+            )
 
     def _read(self, number: int) -> bytes:
         total = self.viewed.total

@@ -120,6 +120,7 @@ def test_faults_are_shown_with_their_pictures(ships, visit):
         assert titles == [
             "truncated (1)",
             "Images with the same bytes (1)",
+            "Dropped boxes: empty (3)",
             "Images with dropped objects (3)",
             "Images without objects (7)",
             "Smallest and largest objects of a class",
@@ -129,6 +130,13 @@ def test_faults_are_shown_with_their_pictures(ships, visit):
             "() => { const shown = document.querySelector('#findings img');"
             " return shown.complete && shown.naturalWidth > 0; }"
         )
+        page.locator("#findings summary", has_text="Dropped boxes").click()
+        page.wait_for_selector("#findings figure svg rect")
+        assert page.locator("#findings figure svg rect[stroke-dasharray]").count() == 6
+        page.locator("#findings figure button", has=page.locator("svg")).first.click()
+        page.wait_for_selector("#shapes rect[stroke-dasharray]")
+        assert page.locator("#tags .tag").inner_text() == "ship: empty"
+        page.click("#close")
         page.locator("#findings summary", has_text="without objects").click()
         page.locator("#findings details[open] button", has_text="Show them").click()
         visited.wait_for_count("7 images")

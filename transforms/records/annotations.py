@@ -116,6 +116,8 @@ def describe_details(outcomes: Outcomes) -> dict[str, dict[str, Any]]:
         detail: dict[str, Any] = {}
         if outcome.dropped:
             detail["dropped"] = outcome.dropped
+        if outcome.located:
+            detail["located"] = sorted(outcome.located.items())
         if outcome.lacks_file:
             detail["lacks_file"] = True
         if detail:
@@ -131,7 +133,10 @@ def read_outcomes(row: Row, details: Mapping[str, Any]) -> Outcomes:
         counts.add_row(stored)
         dropped = [DroppedAnnotation(*each) for each in detail.get("dropped", ())]
         files = [ReadFile(**each) for each in stored.get("files", ())]
-        outcomes[name] = AnnotationOutcome(counts, dropped, detail.get("lacks_file", False), files)
+        located = {place: sides and tuple(sides) for place, sides in detail.get("located", ())}
+        outcomes[name] = AnnotationOutcome(
+            counts, dropped, detail.get("lacks_file", False), files, located
+        )
     return outcomes
 
 

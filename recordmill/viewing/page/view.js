@@ -592,14 +592,15 @@ function makeSvg(name, attributes) {
 
 // The parts of a shape, in the pixels of its image; a point has the radius `round`.
 function* partsOf(shape, width, height, round) {
-  const { color, sides, layer, points, lines } = shape;
+  const { color, sides, layer, points, lines, reason } = shape;
   if (layer) yield makeSvg("image", { href: layer, width, height, preserveAspectRatio: "none" });
   if (sides) {
     const [left, top, right, bottom] = sides;
     const place = { x: left * width, y: top * height,
-      width: (right - left) * width, height: (bottom - top) * height };
-    yield makeSvg("rect", { ...place, stroke: "#000c", "stroke-width": 4 });
-    yield makeSvg("rect", { ...place, stroke: color, "stroke-width": 2 });
+      width: Math.max((right - left) * width, 1), height: Math.max((bottom - top) * height, 1) };
+    const dashes = reason ? { "stroke-dasharray": "6 4" } : {};
+    yield makeSvg("rect", { ...place, stroke: "#000c", "stroke-width": 4, ...dashes });
+    yield makeSvg("rect", { ...place, stroke: color, "stroke-width": 2, ...dashes });
   }
   for (const [from, to] of lines) {
     const [[x1, y1], [x2, y2]] = [points[from], points[to]];
@@ -624,7 +625,8 @@ function drawShapes(image, width, height) {
     if (corners.length && shape.class_name) {
       const left = Math.min(...corners.map(([x]) => x));
       const top = Math.min(...corners.map(([, y]) => y));
-      const tag = make("span", { className: "tag" }, shorten(shape.class_name, 60));
+      const name = shape.reason ? `${shape.class_name}: ${words(shape.reason)}` : shape.class_name;
+      const tag = make("span", { className: "tag" }, shorten(name, 60));
       if (top * find("stage").clientHeight < 18) tag.classList.add("inside");
       tag.style.left = `${Math.min(Math.max(left, 0), 1) * 100}%`;
       tag.style.top = `${Math.min(Math.max(top, 0), 1) * 100}%`;
@@ -669,7 +671,7 @@ function drawToggles(image) {
   for (const shape of image.shapes) {
     kinds.set(shape.kind, (kinds.get(shape.kind) || 0) + 1);
     classes.set(shape.class_name, (classes.get(shape.class_name) || 0) + 1);
-    colors.set(shape.class_name, shape.color);
+    if (!colors.has(shape.class_name)) colors.set(shape.class_name, shape.color);
   }
   if (!kinds.size) return [];
   return [make("fieldset", {}, make("legend", {}, "Shown"),
@@ -796,6 +798,35 @@ function listRejected(group) {
   return section(group.reason.replaceAll("_", " "), group.count, ...parts);
 }
 
+function words(code) {
+  return code.replaceAll("_", " ");
+}
+
+function listDropped(group) {
+  const pictures = group.objects.map((object) => {
+    const place = `number ${object.place}${object.class_name ? ` (${object.class_name})` : ""}`;
+    const made = figureOf(object.image, `${object.key}: ${place}`);
+    if (object.sides) made.querySelector("button").append(outline(object, made.querySelector("img")));
+    return made;
+  });
+  return section(`Dropped ${group.what}: ${words(group.reason)}`, group.objects.length,
+    make("div", { className: "pictures" }, ...pictures));
+}
+
+// The box of a dropped object over its picture, which does not fill its element; at the edge if it
+// is outside.
+function outline(object, picture) {
+  const svg = makeSvg("svg", { "aria-hidden": "true" });
+  const sides = object.sides.map((side) => Math.min(Math.max(side, 0), 1));
+  picture.addEventListener("load", () => {
+    const [width, height] = [picture.naturalWidth, picture.naturalHeight];
+    svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    svg.replaceChildren(...partsOf({ color: object.color, sides, layer: null, points: [], lines: [],
+      reason: "dropped" }, width, height, 1));
+  });
+  return svg;
+}
+
 function listDuplicates(title, groups) {
   const shown = groups.flatMap((group) => [
     make("p", {}, describeGroup(group)),
@@ -868,6 +899,7 @@ async function showWrong() {
       const groups = found.duplicates.filter((group) => group.kind === kind);
       if (groups.length) parts.push(listDuplicates(title, groups));
     }
+    parts.push(...found.dropped_objects.map(listDropped));
     if (found.dropped) parts.push(filtered("Images with dropped objects", found.dropped, "dropped>=1"));
     if (found.bare) parts.push(filtered("Images without objects", found.bare, "objects=0"));
     if (found.bare !== null) parts.push(listSizes());

@@ -4,7 +4,7 @@ They are rotated rectangles, polygons and masks.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 

@@ -115,13 +115,9 @@ def test_features_and_boxes_fill_the_fields_of_the_convention(image, run_step):
     assert values["image/object/class/text"] == [b"cat"]
 
 
-@pytest.mark.parametrize(("bytes_more", "masks"), [(0, [[0, 1]]), (1, [[0]])])
-def test_masks_are_read_from_files_next_to_images(image, run_step, tmp_path, bytes_more, masks):
-    path = tmp_path / "1.png"
-    PIL.Image.fromarray(np.repeat([[3, 7]], [4, 4], axis=1).astype(np.uint8).repeat(6, 0)).save(
-        path
-    )
-    file = SourceFile("masks/1.png", str(path), path.stat().st_size - bytes_more, "1")
+def _build_with_mask(image, run_step, path, listed_bytes):
+    """Builds the Example of an image whose mask is in a file of 4 pixels of 3 and 4 of 7 a row."""
+    file = SourceFile("masks/1.png", str(path), listed_bytes, "1")
     annotations = pack_annotations(
         [
             boxes_of([[2, 1.5, 4, 3]], ["cat"]),
@@ -130,12 +126,31 @@ def test_masks_are_read_from_files_next_to_images(image, run_step, tmp_path, byt
     )
     settings = make_settings(source=Coco(), convention="tf_object_detection", masks="png")
     step = BuildExamples(["cat"], settings=settings)
-    (built,), _ = run_step([image(annotations=annotations, files=(file,))], step)
-    found = [
-        PIL.Image.open(io.BytesIO(each)) for each in values_of(built.record)["image/object/mask"]
-    ]
-    assert [np.unique(each).tolist() for each in found] == masks
-    assert {each.size for each in found} == {(8, 6)}
+    return run_step([image(annotations=annotations, files=(file,))], step)
+
+
+@pytest.fixture
+def mask_file(tmp_path):
+    path = tmp_path / "1.png"
+    row = np.repeat([[3, 7]], [4, 4], axis=1).astype(np.uint8)
+    PIL.Image.fromarray(row.repeat(6, 0)).save(path)
+    return path
+
+
+def test_masks_are_read_from_files_next_to_images(image, run_step, mask_file):
+    (built,), _ = _build_with_mask(image, run_step, mask_file, mask_file.stat().st_size)
+    (mask,) = values_of(built.record)["image/object/mask"]
+    found = PIL.Image.open(io.BytesIO(mask))
+    assert (found.size, np.unique(found).tolist()) == ((8, 6), [0, 1])
+
+
+def test_a_mask_that_grew_since_it_was_listed_rejects_its_image(image, run_step, mask_file):
+    size = mask_file.stat().st_size
+    changed = f"masks/1.png: {size - 1} bytes when it was listed, more when it was read"
+    assert _build_with_mask(image, run_step, mask_file, size - 1) == (
+        [],
+        [RejectedImage("cat/1.jpg", "changed", changed)],
+    )
 
 
 def test_settings_of_a_dataset(image, run_step):

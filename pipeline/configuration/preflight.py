@@ -80,7 +80,7 @@ def parse_inputs(inputs: Sequence[str]) -> tuple[Input, ...]:
     parsed = []
     for text in inputs:
         name, equals, path = text.partition("=")
-        named = bool(equals) and name.replace("-", "_").isidentifier() and not os.path.exists(text)
+        named = bool(equals) and is_input_name(name) and not os.path.exists(text)
         # The shell expands ~ only at the beginning of a word, so not in `NAME=~/photos` or
         # `--input=~/photos`.
         path = parse_path(os.path.expanduser(path if named else text))
@@ -94,6 +94,11 @@ def parse_inputs(inputs: Sequence[str]) -> tuple[Input, ...]:
         repeated = next(name for name in names if names.count(name) > 1)
         raise UsageError(f"two inputs have the name {repeated}: give each a name of its own")
     return tuple(parsed)
+
+
+def is_input_name(text: str) -> bool:
+    """Returns whether a text can name an input: `--input NAME=DIR`."""
+    return text.replace("-", "_").isidentifier()
 
 
 def separate_pattern(given: Input) -> Input:

@@ -20,13 +20,14 @@ from recordmill.pipeline.configuration.advise_input import (
 from recordmill.pipeline.configuration.config import AUTO, Layout, flags_of
 from recordmill.pipeline.configuration.look_at_input import look_at_input, look_deeper
 from recordmill.pipeline.configuration.offer_layouts import offer_layouts
-from recordmill.pipeline.configuration.preflight import check_local_inputs
+from recordmill.pipeline.configuration.preflight import check_local_inputs, is_input_name
 from recordmill.pipeline.configuration.refuse_archives import (
     refuse_contents,
     refuse_mixture,
     refuse_same_folders,
 )
 from recordmill.pipeline.configuration.refuse_contradictions import (
+    MOST_SHOWN,
     are_no_classes,
     refuse_contradictions,
     refuse_wrapper,
@@ -69,6 +70,9 @@ from recordmill.transforms.inputs.tables.recognize_tables import unused_columns
 
 _DESCRIPTIVE = ("source", "splits", "labels", "include", "ignore", "convention")
 """Settings that say what the files mean, whether users or recognition gave them."""
+
+_NUMBERED = frozenset(("coco", "yolo"))
+"""Sources that number classes, each collection in its own way."""
 
 _OWN_SPLITS = ("fractions", "stratify", "from_folders", "from_source")
 """Keys below `splits` with which users decide the splits themselves."""
@@ -330,13 +334,29 @@ def _lies_below(sketch: FolderSketch, place: str, folder: str, found: Recognized
     return UsageError(f"{looks}, which the folders around it would lose: use {where}")
 
 
+def _lie_below(sketch: FolderSketch, place: str, annotated: Mapping[str, Recognized]) -> UsageError:
+    """Says that several folders are annotated datasets, with the flags for each and for all."""
+    looks = [f"{place}/{at} looks like {each.kind} ({each.why})" for at, each in annotated.items()]
+    ways = [f"to convert {at} alone, use {advise_input(sketch, place, at)}" for at in annotated]
+    kinds = {each.kind for each in annotated.values()}
+    names = {at: at.replace("/", "_") for at in annotated}
+    if len(kinds) == 1 and not kinds & _NUMBERED and all(map(is_input_name, names.values())):
+        together = " ".join(
+            f"--input {shlex.quote(f'{name}={place}/{at}')}" for at, name in names.items()
+        )
+        ways.append(f"to convert these together, use {together}")
+    return UsageError(
+        f"{', '.join(looks)}, which the folders around them would lose: {'; '.join(ways)}"
+    )
+
+
 def _refuse_annotations_below(
     sketch: FolderSketch, place: str, kinds: Sequence[str], ignore: Ignore
 ) -> None:
     """Refuses class folders that are annotated datasets of their own, whose boxes would be lost."""
     about_boxes = [kind for kind in kinds if load_source(kind).is_about_boxes]
     # On a store, each folder takes at least one request.
-    most, below = (3, 3) if storage.is_local(place) else (1, 2)
+    most, below = (MOST_SHOWN, 3) if storage.is_local(place) else (1, 2)
     level = [("", sketch)]
     for _ in range(below):
         inner = []
@@ -348,9 +368,12 @@ def _refuse_annotations_below(
             ]
             inner += [posixpath.join(at, each) for each in around[:most]]
         level = [(each, look_at_input(f"{place}/{each}", ignore)) for each in inner]
-        for at, seen in level:
-            for found in _recognize_as(about_boxes, seen):
-                raise _lies_below(sketch, place, at, found)
+        found = {at: next(_recognize_as(about_boxes, seen), None) for at, seen in level}
+        annotated = {at: each for at, each in found.items() if each}
+        if len(annotated) > 1:
+            raise _lie_below(sketch, place, annotated)
+        for at, each in annotated.items():
+            raise _lies_below(sketch, place, at, each)
 
 
 def recognize(

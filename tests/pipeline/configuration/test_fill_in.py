@@ -113,7 +113,9 @@ def test_one_folder_around_annotations_is_named(fill_in, tmp_path):
         ),
         (
             [f"{each}/{path}" for each in "ab" for path in ("images/1.jpg", "labels/1.txt")],
-            r"in/a looks like yolo \(.*\), which the folders .* would lose: use --input \S*in/a$",
+            r"in/a looks like yolo \(.*\), \S*in/b looks like yolo \(.*\), which the folders "
+            r"around them would lose: to convert a alone, use --input \S*in/a; to convert b alone, "
+            r"use --input \S*in/b$",
         ),
         (
             ["a/b/c/1.jpg", "a/b/c/1.xml", "d/e/1.jpg"],

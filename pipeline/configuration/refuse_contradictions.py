@@ -30,6 +30,7 @@ from recordmill.transforms.inputs.unlikely_classes import (
     explain_unlikely,
     find_changed,
     find_parted_classes,
+    find_taken_classes,
     is_of_images,
     says_nothing,
 )
@@ -59,7 +60,7 @@ def refuse_wrapper(sketch: FolderSketch, place: str) -> None:
             f"{place}: {whole} and the folders in it are dates, not classes: to convert the "
             f"images without labels, add {flags}"
         )
-    are_splits = all(map(split_for_word, below))
+    are_splits = all(map(split_for_word, below)) or bool(likely_splits(below))
     if says_nothing(first) or are_unlikely_classes([first]) or are_splits:
         if are_named_by_plan(sketch, around):
             return  # the plan names all of them, and advises the same
@@ -149,7 +150,10 @@ def refuse_contradictions(sketch: FolderSketch, place: str, archive: str = "") -
             raise UsageError(f"{where}: {_explain_tree(folders, inner)}")
         if below and not are_hashes:
             raise UsageError(_explain_same(sketch, where, archive, (split, folders, below)))
-        if not what and (classes := find_parted_classes(folders)):
+        classes = find_parted_classes(folders)
+        if not classes and (found := find_taken_classes(folders)):
+            classes = found if _are_counted(sketch, split, folders) else []
+        if not what and classes:
             raise UsageError(f"{where}: {_explain_parted(folders, classes)}")
         if not what and _may_be_recordings(sketch, split, folders):
             paths = [posixpath.join(split, each) for each in folders]
@@ -275,8 +279,11 @@ def _may_be_recordings(sketch: FolderSketch, above: str, folders: Sequence[str])
 
     `match01/0001.jpg` is a frame of a recording, or the first image of a class.
     """
-    if not are_series(folders):
-        return False
+    return are_series(folders) and _are_counted(sketch, above, folders)
+
+
+def _are_counted(sketch: FolderSketch, above: str, folders: Sequence[str]) -> bool:
+    """Returns whether the images in each folder, and below, are counted through."""
     contents = {**sketch.names, **sketch.deeper}
     for folder in folders:
         begin = f"{posixpath.join(above, folder)}/"
@@ -327,6 +334,11 @@ def _find_tree(sketch: FolderSketch, above: str, folders: Sequence[str]) -> dict
 def _explain_tree(folders: Sequence[str], inner: Mapping[str, Sequence[str]]) -> str:
     """Says that the first or the last folders may be the classes, with flags."""
     below = [each for names in inner.values() for each in names]
+    if _are_initials(inner):
+        return (
+            f"{show_folders(folders)} are the first letters of the folders in them: "
+            f"{'; '.join(_offer_classes(below))}"
+        )
     firsts, lasts = (show_folders(sorted(set(names))) for names in (folders, below))
     ways = {"last_folder": lasts, "first_folder": firsts}
     if len(set(below)) < len(below):  # the last folder would merge folders of one name
@@ -339,6 +351,15 @@ def _explain_tree(folders: Sequence[str], inner: Mapping[str, Sequence[str]]) ->
     example = next(iter(inner))
     what = f"{example} holds the folders {show_folders(inner[example])}, and others hold others"
     return f"{what}, so it is not clear which are the classes: {'; '.join(offers)}"
+
+
+def _are_initials(inner: Mapping[str, Sequence[str]]) -> bool:
+    """Returns whether folders are named after the first letters of those in them: `a/abbey`."""
+    for folder, names in inner.items():
+        are_alike = all(name.lower().startswith(folder.lower()) for name in names)
+        if len(folder) > 2 or not are_alike:
+            return False
+    return True
 
 
 def _offer_classes(below: Sequence[str]) -> list[str]:
@@ -516,7 +537,8 @@ def _find_same_below(sketch: FolderSketch, above: str, folders: Sequence[str]) -
     below = sorted(usual)
     if below and all(map(split_for_word, below)):
         return below
-    is_ordinary = are_numbered(below) and not are_unlikely_classes(folders)
+    are_digits = all(map(str.isdigit, (*folders, *below)))
+    is_ordinary = are_numbered(below) and not are_unlikely_classes(folders) and not are_digits
     return [] if len(below) < 2 or is_ordinary else below
 
 

@@ -2,6 +2,7 @@
 right on the same files, or stops again with further commands."""
 
 import pytest
+from first_hour import cvat
 from followed_ways import check_all_ways, digests, each_of, found_in, of_class, together, under
 from packed_inputs import pack
 from paired_inputs import counted, digit, mask, masks, photo, photos
@@ -440,6 +441,17 @@ LAYERS = {
             lambda path: NOTHING if path.startswith("export_b/images") else None,
         ],
     ),
+    "two exports side by side": (
+        together(*(
+            {f"{at}/annotations.xml": cvat(f"{n}.jpg" for n in N), **photos(f"{at}/images", N)}
+            for at in ("monday", "tuesday")
+        )),
+        [
+            lambda path: NOTHING if path.startswith("monday/images") else None,
+            lambda path: NOTHING if path.startswith("tuesday/images") else None,
+            lambda path: NOTHING if path.endswith("jpg") else None,
+        ],
+    ),
     "two exports, one with splits": (
         together(
             {"project/annotations.xml": XML, "task/train.xml": XML},
@@ -467,7 +479,27 @@ TREES = {
     ),
     "letters around classes": (
         each_of(("a/abbey", "a/airport", "b/bar", "b/beach"), lambda at: photos(at, N)),
-        [last, of_class],
+        [last, first_or_none],
+    ),
+    "digits around digits": (
+        each_of(("1/1", "1/2", "2/1", "2/2"), lambda at: photos(at, N)), [first_or_none],
+    ),
+    "takes of actions": (
+        each_of([f"v_{a}_g0{g}_c01" for a in ("Run", "Jump") for g in "12"],
+                lambda at: photos(at, [f"frame{n}" for n in N])),
+        [of_class],
+    ),
+    "folders of formats": (
+        together(photos("jpg", N), photos("bmp", N, "bmp")), [first_or_none],
+    ),
+    "a size around sequences": (
+        each_of(("frames/480p/bear", "frames/480p/boat"), lambda at: photos(at, N)), [last],
+    ),
+    "a collection around splits and others": (
+        each_of([f"fruits/{s}/{c}" for s in ("Training", "Test") for c in ("fig", "kiwi")]
+                + ["fruits/papers"], lambda at: photos(at, N)),
+        [lambda path: None if "papers" in path else (
+            {"Training": "train", "Test": "test"}[path.split("/")[1]], path.split("/")[2])],
     ),
     "sites around patients": (
         each_of(

@@ -21,9 +21,12 @@ NO_CLASS = re.compile(
 
 _FOLDER_OF_IMAGES = re.compile("|".join(_IMAGES))
 
+_FORMATS = r"jpe?gs?|pngs?|jpegs?|bmps?|tiffs?|tifs?|gifs|webps?|heics?|ppms?|pgms?"
+_SIZES = r"[0-9]{3,4}p|[0-9]{2,4} ?x ?[0-9]{2,4}(?:px)?|(?:full|half|low|high)[ _-]?res(?:olution)?"
 _GENERIC = re.compile(
-    rf"({'|'.join(_IMAGES)}|jpe?gs?|pngs?|jpegs?|pics?|pictures?|photos?|photographs|data|dataset"
+    rf"({'|'.join(_IMAGES)}|{_FORMATS}|pics?|pictures?|photos?|photographs|data|dataset"
     r"|files|frames|all|raw|originals?|inputs?|samples|imgs?_?all|all_?images)(_?[0-9]+)?"
+    rf"|{_SIZES}"
 )
 """Names, in lower case, of single folders that say nothing of the images in them."""
 
@@ -145,6 +148,9 @@ def explain_unlikely(names: Collection[str]) -> str | None:
         is_number = what == "hashes" and all(map(str.isdigit, lower))
         if lower and all(map(form.fullmatch, lower)) and not is_number:
             return what
+    are_generic = len(lower) > 1 and all(map(_GENERIC.fullmatch, lower))
+    if are_generic and not all(map(_ORIGINAL.fullmatch, lower)):
+        return "named after the images in them"
     return None
 
 
@@ -168,6 +174,7 @@ def are_numbered(names: Collection[str]) -> bool:
 
 
 _PART_OF_CLASS = re.compile(rf"(.*[a-z]{{2}}.*?)[ _.-]+{_PART_WORD}[ _.-]*[0-9]+", re.IGNORECASE)
+_TAKE_OF_CLASS = re.compile(r"(.*[a-z]{2}.*?)((?:[ _.-]+[a-z]{0,2}[0-9]+)+)", re.IGNORECASE)
 
 
 def find_parted_classes(names: Collection[str]) -> list[str]:
@@ -178,6 +185,32 @@ def find_parted_classes(names: Collection[str]) -> list[str]:
     matches = [_PART_OF_CLASS.fullmatch(name) for name in names]
     classes = {match[1] for match in matches if match}
     return sorted(classes) if all(matches) and len(classes) < len(names) else []
+
+
+def find_taken_classes(names: Collection[str]) -> list[str]:
+    """Returns the classes that folders are numbered takes of: `walk` for `walk_01` and `walk_02`.
+
+    Returns empty unless there are several classes, and several takes of each. Takes are counted
+    from 0 or 1, or their numbers begin with zeros: `Audi A4` is none.
+    """
+    takes: dict[str, list[str]] = {}
+    for name in names:
+        match = _TAKE_OF_CLASS.fullmatch(name)
+        if not match:
+            return []
+        takes.setdefault(match[1], []).append(match[2])
+    if len(takes) < 2 or not all(len(each) > 1 and _are_takes(each) for each in takes.values()):
+        return []
+    return sorted(takes)
+
+
+def _are_takes(ends: Collection[str]) -> bool:
+    """Returns whether the ends of names are counted as takes are."""
+    numbers = [re.findall("[0-9]+", end) for end in ends]
+    if any(each[0].startswith("0") and len(each[0]) > 1 for each in numbers):
+        return True
+    first = sorted(int(each[0]) for each in numbers)
+    return [*range(first[0], first[0] + len(first))] == first and first[0] < 2
 
 
 _CLASS_WORD = re.compile(

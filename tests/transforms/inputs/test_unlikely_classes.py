@@ -7,6 +7,7 @@ from recordmill.transforms.inputs.unlikely_classes import (
     are_series,
     are_unlikely_classes,
     explain_unlikely,
+    find_taken_classes,
     name_of_original,
 )
 
@@ -81,6 +82,9 @@ def test_folders_that_are_counted():
         (["A01", "A02", "H12"], "wells of a plate"),
         (["original", "augmented"], "images and changed copies of them"),
         (["raw_images", "processed", "augmented_2"], "images and changed copies of them"),
+        (["jpg", "bmp"], "named after the images in them"),
+        (["photos", "pictures"], "named after the images in them"),
+        (["480p", "1080p"], "named after the images in them"),
         (["augmented", "cat"], None),
         (["original", "raw"], None),
         (["A1", "B2"], None),
@@ -101,6 +105,24 @@ def test_folders_that_are_counted():
 )
 def test_what_folders_are_that_name_no_classes(names, what):
     assert explain_unlikely(names) == what
+
+
+@pytest.mark.parametrize(
+    ("names", "classes"),
+    [
+        (["walk_01", "walk_02", "run_01", "run_02"], ["run", "walk"]),
+        (["walk 1", "walk 2", "run 0", "run 1"], ["run", "walk"]),
+        (["v_Run_g08_c01", "v_Run_g09_c03", "v_Sit_g08_c01", "v_Sit_g10_c02"], ["v_Run", "v_Sit"]),
+        (["Audi A4", "Audi A6", "Fiat 500", "Fiat 600"], []),
+        (["Boeing 737", "Boeing 747", "Airbus 320", "Airbus 330"], []),
+        (["pear 1", "pear 2", "fig"], []),
+        (["pear 1", "pear 2", "fig 1"], []),
+        (["class_1", "class_2"], []),
+    ],
+    ids=str,
+)
+def test_takes_of_classes(names, classes):
+    assert find_taken_classes(names) == classes
 
 
 @pytest.mark.parametrize(

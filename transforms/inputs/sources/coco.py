@@ -26,8 +26,10 @@ from recordmill.transforms.inputs.coco_annotations import (
 from recordmill.transforms.inputs.file_roles import SEGMENT_ANYTHING, FileRole, title_of
 from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
+    Names,
     Recognized,
     given_splits,
+    split_for_word,
     split_pattern,
 )
 from recordmill.transforms.inputs.image_names import find_other_place
@@ -218,17 +220,31 @@ def _ask_for_place(sketch: FolderSketch, paths: Sequence[str]) -> str:
             ignored = orjson.dumps([*sketch.ignored, *others]).decode()
             ways.append(f"to read {path} alone, add --set {shlex.quote(f'ignore={ignored}')}")
     else:
-        folders = [folder for folder, names in sketch.names.items() if names.images and folder]
-        around = {posixpath.dirname(each) for each in folders if posixpath.dirname(each)}
-        ways = [
-            f"if they are in {each}, add --set {shlex.quote(f'source.images={each}')}"
-            for each in sorted({*folders, *around})[:_MOST_WAYS]
-        ]
+        return _ask_for_images(sketch, paths[0])
     ways.append("or move each file into the folder of its images")
     if _name_same_images(sketch, "", paths):
         what = f"{show_names(paths)} name the same images, as versions of one file do"
         del ways[-1]
     return f"{what}: {'; '.join(ways)}"
+
+
+def _ask_for_images(sketch: FolderSketch, path: str) -> str:
+    """Asks where the images are that a file names, with flags."""
+    first = _find_first_image(sketch.heads.get(path, b""))
+    such = f", such as {first}" if first else ""
+    folders = [folder for folder, names in sketch.names.items() if names.images and folder]
+    around = {posixpath.dirname(each) for each in folders if posixpath.dirname(each)}
+    ways = [
+        f"if they are in {each}, add --set {shlex.quote(f'source.images={each}')}"
+        for each in sorted({*folders, *around})[:_MOST_WAYS]
+    ]
+    move = "move the file into the folder of its images"
+    if not ways and any(map(sketch.holds_images, sketch.top.folders)):
+        ignored = orjson.dumps([*sketch.ignored, f"/{escape_glob(path)}"]).decode()
+        leave_out = f"--set {shlex.quote(f'ignore={ignored}')}"
+        ways.append(f"to convert the images without it, add {leave_out}")
+    ways.append(f"or {move}" if ways else move)
+    return f"it is not clear where the images of {path} are{such}: {'; '.join(ways)}"
 
 
 def _annotation_files(sketch: FolderSketch, folder: str) -> tuple[str, ...]:
@@ -249,6 +265,9 @@ def _annotation_files(sketch: FolderSketch, folder: str) -> tuple[str, ...]:
     return tuple(name for name, head in heads.items() if not head or _looks_like_coco(head))
 
 
+_OTHER_FORMAT = re.compile(rb'"categories"\s*:\s*\{|"items"\s*:\s*\[')
+"""What a file of Datumaro has, and none of COCO."""
+
 _FIRST = 1024
 _TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*(:?)|[\[\]{}]')
 """A key or a text of JSON, or a bracket."""
@@ -256,7 +275,8 @@ _TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*(:?)|[\[\]{}]')
 
 def _looks_like_coco(head: bytes) -> bool:
     head = head.removeprefix(BOM_UTF8).lstrip()
-    if not head.startswith(b"{") or title_of("1.json", head) == SEGMENT_ANYTHING:
+    is_other = title_of("1.json", head) == SEGMENT_ANYTHING or _OTHER_FORMAT.search(head)
+    if not head.startswith(b"{") or is_other:
         return False
     keys = (b"images", b"annotations", b"categories", b"info", b"licenses")
     found = [b'"%s"' % key in head[:_FIRST] for key in keys]
@@ -312,12 +332,7 @@ def images_of(sketch: FolderSketch, folder: str, words: list[str]) -> list[str]:
     head = next(
         (each for path, each in sketch.heads.items() if posixpath.dirname(path) == folder), b""
     )
-    named = _NAME_IN_JSON.search(head)
-    first = (
-        posixpath.normpath(re.sub(r"\\+/?", "/", named[1].decode(errors="replace")))
-        if named
-        else ""
-    )
+    first = _find_first_image(head) or ""
     years = {
         match[1]
         for each in sketch.top.folders + sketch.at("images").folders
@@ -332,20 +347,54 @@ def images_of(sketch: FolderSketch, folder: str, words: list[str]) -> list[str]:
     there = [each for each in places if all(map(sketch.has_folder, _fill(each, words)))]
     if "/" in first:
         there = ["", *there]
-    others = [each for each in sketch.names if not words[0] and not is_telling(each)]
-    holding = [
-        each
-        for each in dict.fromkeys((*there, *others))
-        if first and _holds(sketch, _fill(each, words), first)
-    ]
+    holding = [each for each in there if first and _holds(sketch, _fill(each, words), first)]
+    holding += [each for each in _find_roots(sketch, first) if not words[0] or _is_for_all(each)]
     if holding:
-        return holding
+        return [*dict.fromkeys(holding)]
+    if "/" in first and _may_lead_to(sketch, first):
+        return [""]
     held = [
         each for each in there if any(sketch.at(each.format(split=word)).images for word in words)
     ]
     unseen = [each for each in there if each.format(split=words[0]) not in sketch.names]
     alone = sketch.image_folders if len(sketch.image_folders) == 1 else ()
-    return [*held, *unseen, *alone][:1]
+    return [*held, *unseen, *(each for each in alone if not is_telling(each))][:1]
+
+
+def _find_first_image(head: bytes) -> str | None:
+    """Returns the first image that a file names, as a path; None if it names none."""
+    named = _NAME_IN_JSON.search(head)
+    if not named:
+        return None
+    return posixpath.normpath(re.sub(r"\\+/?", "/", named[1].decode(errors="replace")))
+
+
+def _find_roots(sketch: FolderSketch, image: str) -> Iterator[str]:
+    """Yields the folders from which the path of an image leads to a file that was seen."""
+    folder, name = posixpath.split(image)
+    inner = f"/{folder}" if folder else ""
+    for path, names in {**sketch.names, **sketch.deeper}.items():
+        is_there = name in names.files and f"/{path}".endswith(inner)
+        if name and is_there and not is_telling(path):
+            yield f"/{path}".removesuffix(inner).strip("/")
+
+
+def _is_for_all(root: str) -> bool:
+    """Returns whether a folder is named after no split, so that it may hold all of them."""
+    return not any(map(split_for_word, root.split("/")))
+
+
+def _may_lead_to(sketch: FolderSketch, image: str) -> bool:
+    """Returns whether the folders of a path exist as far as was looked, but not its own folder."""
+    folder = ""
+    for part in posixpath.dirname(image).split("/"):
+        names = sketch.names.get(folder) or sketch.deeper.get(folder)
+        if names is None:
+            return True
+        if part not in names.folders:
+            return False
+        folder = posixpath.join(folder, part)
+    return folder not in sketch.names and folder not in sketch.deeper
 
 
 def _fill(template: str, words: Iterable[str]) -> list[str]:
@@ -355,9 +404,10 @@ def _fill(template: str, words: Iterable[str]) -> list[str]:
 
 def _holds(sketch: FolderSketch, folders: Iterable[str], image: str) -> bool:
     """Returns whether one of these folders has an image of that name."""
-    paths = (posixpath.join(folder, image) for folder in folders)
+    contents = {**sketch.names, **sketch.deeper}
     return any(
-        posixpath.basename(path) in sketch.at(posixpath.dirname(path)).files for path in paths
+        name in contents.get(at, Names()).files
+        for at, name in (posixpath.split(posixpath.join(folder, image)) for folder in folders)
     )
 
 

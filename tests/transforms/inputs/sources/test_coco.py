@@ -15,6 +15,7 @@ from recordmill.schemas.image_ref import ClassNames, ImageRef
 from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.coco_annotations import CocoAnnotations, CocoFile
 from recordmill.transforms.inputs.file_roles import FileRole
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Names
 from recordmill.transforms.inputs.sources.coco import Coco
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.unclaimed_files import Unclaimed
@@ -701,4 +702,25 @@ def test_panoptic_masks_are_named(collection):
         "rejected",
         "it has panoptic masks: set source.kind to coco_panoptic, or use the file "
         "instances_*.json of the same images",
+    )
+
+
+def test_a_file_of_datumaro_is_not_one_of_coco():
+    head = b'{"info": {}, "categories": {"label": {"labels": []}}, "items": [{"id": "1"'
+    sketch = FolderSketch.of(["images/1.jpg", "annotations/train.json"])
+    sketch = replace(sketch, heads={"annotations/train.json": head})
+    assert not list(Coco.recognize(sketch))
+
+
+def test_folders_that_were_not_looked_into_may_hold_the_images():
+    names = {"": Names(("x.json",), ("train",)), "train": Names((), ("Plants",))}
+    head = b'{"images": [{"id": 1, "file_name": "train/Plants/400/1.jpg"'
+    (found,) = Coco.recognize(FolderSketch(names, {"x.json": head}))
+    assert (found.needs, found.settings["source"]["images"]) == (None, "")
+    deeper = {"train/Plants": Names(("2.jpg",), ("401",))}
+    (found,) = Coco.recognize(FolderSketch(names, {"x.json": head}, deeper=deeper))
+    assert found.needs == (
+        "it is not clear where the images of x.json are, such as train/Plants/400/1.jpg: to "
+        "convert the images without it, add --set 'ignore=[\"/x.json\"]'; or move the file into "
+        "the folder of its images"
     )

@@ -240,6 +240,8 @@ BRITISH = re.compile(
 """British spellings, also in names of the code."""
 
 ALLOWED = {
+    # How people spell the names of folders.
+    "transforms/inputs/pair_names.py": {"colour", "grey", "greyscale"},
     "docs/change.md": {"relabelled"},
     "docs/dataset.md": {"licence"},
     "docs/format.md": {"licence"},

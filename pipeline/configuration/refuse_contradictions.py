@@ -19,7 +19,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     split_for_word,
     splits_for_words,
 )
-from recordmill.transforms.inputs.pair_names import are_counters, stem_of
+from recordmill.transforms.inputs.pair_names import WORD, are_counters, is_about_pairs, stem_of
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.unclaimed_files import role_of
 from recordmill.transforms.inputs.unlikely_classes import (
@@ -386,8 +386,12 @@ def _explain_same(
         return f"{what}, which are splits: {'; '.join(ways)}"
     offered = [] if set(below) == set(folders) else below
     *ways, last = [*_keep_originals(sketch, split, folders, archive), *_offer_classes(offered)]
+    are_layers = all(any(map(is_about_pairs, WORD.findall(each))) for each in folders)
+    if are_layers and not split and not archive:
+        for each in folders[:MOST_SHOWN]:
+            ways.append(f"to convert {each} alone, use {advise_input(sketch, where, each)}")
     are_named = not are_unlikely_classes(folders) and explain_unlikely(folders) is None
-    if are_named and not are_numbered(folders):
+    if are_named and not are_layers and not are_numbered(folders):
         flags = flags_of({"source": {"class_from": "first_folder"}})
         ways.append(f"if the classes are {show_folders(folders)}, add {flags}")
     ways.append(last)

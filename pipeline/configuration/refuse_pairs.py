@@ -3,7 +3,7 @@
 import posixpath
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import takewhile
+from itertools import filterfalse, takewhile
 from typing import Any
 
 from recordmill.pipeline.configuration.advise_input import find_files_around, input_flags
@@ -70,7 +70,7 @@ def refuse_pairs(
         said = "second images are not classes"
         advice = f"{advice}; to store both in one record, add {flags_of(both)}"
     names = {posixpath.basename(path) for path in (*pairs.kept, *pairs.left_out)}
-    if pairs.may_be_classes and explain_unlikely(names) is None:
+    if pairs.may_be_classes and explain_unlikely(names) is None and not _hold_classes(pairs.kept):
         classes = {"source": {"kind": "class_folders"}}
         flags = flags_of(classes | given_splits("from_folders", sketch.split_folders))
         advice = f"{advice}; if they are classes, add {flags}"
@@ -78,6 +78,11 @@ def refuse_pairs(
         said = "one image is stored of each thing"
         advice = f"{advice}; if they are images of their own, add {_as_images(sketch)}"
     raise UsageError(f"{place}: {pairs.why}: {said}; {advice}")
+
+
+def _hold_classes(kept: Sequence[str]) -> bool:
+    """Returns whether the sides are around folders of several names, as in `raw/cat`, `raw/dog`."""
+    return len({posixpath.basename(path) for path in kept if "/" in path}) > 1
 
 
 def _find_views(sketch: FolderSketch, images: Mapping[str, Sequence[str]]) -> Pairs | None:
@@ -185,7 +190,7 @@ def _advise(
         )
     if not pairs.left_out:
         return "move them into a folder of their own"
-    command = partial(_command, sketch, place, ignored=ignored)
+    command = partial(_command, sketch, place, ignored=ignored, is_even=pairs.is_even)
     if pairs.class_from == "none":
         command = partial(_with_ignore, ignored=ignored, have_classes=False)
     if not pairs.is_even and not pairs.are_sides:
@@ -203,6 +208,7 @@ def _command(
     kept: Sequence[str],
     left_out: Sequence[str],
     ignored: Sequence[str],
+    is_even: bool,
 ) -> str:
     """Returns the flags that convert these folders without those, and keep their splits.
 
@@ -216,7 +222,7 @@ def _command(
     if common and is_apart and not find_files_around(sketch, common, known):
         more = {"source": {"class_from": "none"}} if _is_of_cities(common) else {}
         return f"use {input_flags(place, common, ignored, more)}"
-    return _with_ignore(kept, left_out, ignored)
+    return _with_ignore(kept, left_out, ignored, is_even=is_even)
 
 
 def _with_ignore(
@@ -224,6 +230,7 @@ def _with_ignore(
     left_out: Sequence[str],
     ignored: Sequence[str],
     have_classes: bool = True,
+    is_even: bool = False,
 ) -> str:
     settings: dict[str, Any] = {"ignore": [*ignored, *patterns_of(left_out, kept)]}
     firsts = dict.fromkeys(path.partition("/")[0] for path in kept)
@@ -238,9 +245,26 @@ def _with_ignore(
         settings["splits"] = {"from_folders": splits}
         if are_images:
             settings["source"] = {"class_from": "none"}
-    if not have_classes:
+    if not have_classes or _are_sides(kept, left_out, is_even):
         settings["source"] = {"class_from": "none"}
     return f"add {flags_of(settings)}"
+
+
+def _are_sides(kept: Sequence[str], left_out: Sequence[str], is_even: bool) -> bool:
+    """Returns whether folders are one side of pairs, and no classes: `A` of `train/A`, `val/A`.
+
+    Args:
+        kept: the folders of this side.
+        left_out: those of the other sides; folders in classes are none.
+        is_even: whether nothing says which side is the first one.
+    """
+    parts = [path.split("/") for path in kept]
+    names = {tuple(filterfalse(split_word_of, each)) for each in parts}
+    have_splits = all(any(map(split_word_of, each)) for each in parts)
+    are_beside = {*map(posixpath.dirname, kept)} <= {*map(posixpath.dirname, left_out)}
+    are_single = len(names) == 1 and all(len(each) == 1 for each in names)
+    are_in_splits = have_splits and are_single and are_beside
+    return are_in_splits or (is_even and all(len(each) == 1 for each in parts))
 
 
 def _is_of_cities(folder: str) -> bool:

@@ -77,10 +77,85 @@ SIDES = {
         ("imageFront", "imageBack"),
         ("T1", "T2"),
         ("A", "B"),
+        ("raw-890", "reference-890"),
+        ("color", "grayscale"),
     )
 }
+"""Either side is converted alone, or both are classes."""
 
 PAIRS = {
+    "A and B of other names": (
+        together(photos("A", ["rome", "oslo", "bern"]), photos("B", ["kiev", "riga", "graz"])),
+        [under("A"), under("B"), of_class],
+    ),
+    "A and B of one name that is no counter": (
+        each_of("AB", lambda at: photos(at, ["rome", "oslo", "bern"])),
+        [under("A"), under("B"), of_class],
+    ),
+    "A and B in splits": (
+        each_of(
+            [f"{s}/{d}" for s in TRAIN_TEST for d in "AB"],
+            lambda at: photos(at, [at[-1] + n for n in N]),
+        ),
+        [
+            lambda path: (path.split("/")[0], "") if "/A/" in path else None,
+            lambda path: (path.split("/")[0], "") if "/B/" in path else None,
+            lambda path: (path.split("/")[0], path.split("/")[1]),
+        ],
+    ),
+    "changes between A and B": (
+        together(*(photos(f"{s}/{d}", N, "png") for s in TRAIN_TEST for d in "AB"),
+                 *(masks(f"{s}/label", N) for s in TRAIN_TEST)),
+        [lambda path: (path.split("/")[0], "") if "/A/" in path else None],
+    ),
+    "images, references, and images without one": (
+        together(
+            *(photos(f"{each}-890", N) for each in ("raw", "reference")),
+            photos("challenging", counted(3, 9)),
+        ),
+        [
+            lambda path: None if "reference" in path else NOTHING,
+            under("reference-890"),
+            of_class,
+        ],
+    ),
+    "raw and reference around classes": (
+        each_of(
+            [f"{d}/{c}" for d in ("raw", "reference") for c in PAIR_OF_CLASSES],
+            lambda at: photos(at, N),
+        ),
+        [kept("raw", take=last), kept("reference", take=last), kept("raw", take=first_or_none)],
+    ),
+    "thumbnails in classes": (
+        each_of(
+            [f"{c}{at}" for c in PAIR_OF_CLASSES for at in ("", "/thumbs")],
+            lambda at: photos(at, N),
+        ),
+        [lambda path: None if "thumbs" in path else of_class(path)],
+    ),
+    "thumbnails in the only class of splits": (
+        each_of(
+            [f"{s}/cat{at}" for s in TRAIN_TEST for at in ("", "/thumbs")],
+            lambda at: photos(at, N),
+        ),
+        [lambda path: None if "thumbs" in path else (path.split("/")[0], "cat")],
+    ),
+    "thumbnails next to full images": (
+        each_of(
+            [f"{c}/{at}" for c in PAIR_OF_CLASSES for at in ("full", "thumbnails")],
+            lambda at: photos(at, N),
+        ),
+        [lambda path: None if "thumb" in path else of_class(path)],
+    ),
+    "masks in a folder named after their image": (
+        together(
+            *(photos(f"{s}/{c}", N) for s in ("train", "val") for c in ("street", "park")),
+            masks("train/street/001", ["instance_0", "instance_1"]),
+            masks("val/street/000", ["instance_0"]),
+        ),
+        [lambda path: None if "instance" in path else (
+            {"train": "train", "val": "validation"}[path.split("/")[0]], path.split("/")[1])],
+    ),
     "masks next to classes": (
         together(
             *(photos(each, [f"{each}_{n}" for n in N]) for each in PAIR_OF_CLASSES),
@@ -658,6 +733,14 @@ STAY = {
         )),
         of_class,
     ),
+    "thumb next to index": (each_of(("thumb", "index"), lambda at: photos(at, N)), of_class),
+    "three letters": (each_of("ABC", lambda at: photos(at, [at + n for n in N])), of_class),
+    "small letters": (each_of("ab", lambda at: photos(at, [at + n for n in N])), of_class),
+    "an image for each class": (
+        together({f"{c}.jpg": photo(c) for c in PAIR_OF_CLASSES},
+                 *(photos(c, N) for c in PAIR_OF_CLASSES)),
+        lambda path: of_class(path) if "/" in path else None,
+    ),
     "numbered classes of a few images": (
         each_of(("c1", "c2", "c3"), lambda at: photos(at, ["1", "2"])), of_class,
     ),
@@ -672,7 +755,7 @@ def test_ordinary_folders_convert_at_the_first_try(name, tmp_path, run_in):
     write_files(tmp_path / "in", files)
     code, _, err = run_in(["--input", "in"])
     assert code == 0, err
-    given = any(take(path)[0] for path in files)
+    given = any((take(path) or NOTHING)[0] for path in files)
     assert found_in(tmp_path / "out", given) == digests(files, take)
 
 

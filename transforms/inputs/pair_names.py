@@ -74,8 +74,11 @@ _SIDES = (
     ("before pre", "after post"),
     ("day", "night"),
     ("gallery", "probe query"),
-    ("input inputs source src", "output outputs target targets"),
-    ("rgb visible vis color", "thermal infrared ir nir lwir gray"),
+    (
+        "input inputs source src raw",
+        "output outputs target targets reference references enhanced restored expert corrected",
+    ),
+    ("rgb visible vis color colour", "thermal infrared ir nir lwir gray grey grayscale greyscale"),
     ("front", "back"),
     ("distorted degraded corrupted compressed", "reference pristine restored original"),
     ("time1 t1 im1 img1 image1", "time2 t2 im2 img2 image2"),

@@ -16,6 +16,7 @@ from math import log
 from statistics import median
 from zlib import crc32
 
+from recordmill.transforms.inputs.copied_images import find_copies, find_parts
 from recordmill.transforms.inputs.folder_sketch import join_names
 from recordmill.transforms.inputs.found_pairs import Pairs
 from recordmill.transforms.inputs.image_looks import (
@@ -60,9 +61,12 @@ def find_pairs(folders: Mapping[str, Sequence[str]], look: Looker) -> Pairs | No
         _find_sides(folders)
         or find_samples(folders, look)
         or find_twins(folders, cores, look)
+        or find_copies(folders, cores)
+        or find_parts(folders, look)
         or _find_parallel(folders, cores, look)
         or _find_numbered(folders, cores, look)
         or _find_named(folders)
+        or _find_letters(folders)
     )
 
 
@@ -83,6 +87,25 @@ def _find_sides(folders: Mapping[str, Sequence[str]]) -> Pairs | None:
     why = f"{one} and {other} are two sides of the same splits"
     count = sum(len(folders[path]) for path in seconds)
     return Pairs(why, firsts, seconds, are_sides=True, count=count)
+
+
+def _find_letters(folders: Mapping[str, Sequence[str]]) -> Pairs | None:
+    """Finds `A` next to `B`, and no other folder but those of splits, whatever is in them."""
+    letters = {path: tuple(filterfalse(split_word_of, path.split("/"))) for path in folders}
+    if {*letters.values()} != {("A",), ("B",)}:
+        return None
+    firsts, seconds = (
+        tuple(sorted(path for path in folders if letters[path] == (letter,))) for letter in "AB"
+    )
+    return Pairs(
+        f"{firsts[0]} and {seconds[0]} may be two sides of the same things",
+        firsts,
+        seconds,
+        is_even=True,
+        may_be_classes=True,
+        class_from="none" if _are_one_folder_of_splits(firsts) else None,
+        count=sum(len(folders[path]) for path in seconds),
+    )
 
 
 def _find_parallel(
@@ -110,7 +133,7 @@ def _find_parallel(
             if not seconds:
                 firsts, seconds = group[:1], group[1:]
             is_even = True
-            may_be_classes = are_counters(cores[group[0]]) or not all(sides)
+            may_be_classes = are_letters or are_counters(cores[group[0]]) or not all(sides)
         if seconds:
             kept.update(dict.fromkeys(firsts))
             left_out.update(dict.fromkeys(seconds))

@@ -493,7 +493,39 @@ def _words() -> Collection:
     return Collection(pictures | {"train/gt.txt": words}, [unlabeled(pictures, splits=True)])
 
 
+def _chosen_classes() -> Collection:
+    """Label Studio: a choice of each image."""
+    pictures = photos("images", N)
+    tasks = [
+        {
+            "data": {"image": f"/data/local-files/?d={path}"},
+            "annotations": [{"result": [{"type": "choices", "value": {"choices": [label]}}]}],
+        }
+        for path, label in _with_labels(pictures)
+    ]
+    dataset = [image(pictures[path], label=label) for path, label in _with_labels(pictures)]
+    return Collection(pictures | {"export.json": json.dumps(tasks).encode()}, [dataset])
+
+
+def _tagged_classes() -> Collection:
+    """CVAT: a tag of each image."""
+    pictures = photos("images", N)
+    images = "".join(
+        f'<image id="{n}" name="{path[7:]}" width="24" height="16"><tag label="{label}"/></image>'
+        for n, (path, label) in enumerate(_with_labels(pictures))
+    )
+    xml = f"<annotations><version>1.1</version>{images}</annotations>".encode()
+    dataset = [image(pictures[path], label=label) for path, label in _with_labels(pictures)]
+    return Collection(pictures | {"annotations.xml": xml}, [dataset])
+
+
+def _with_labels(paths: Iterable[str]) -> list[tuple[str, str]]:
+    return [(path, ("cat", "dog")[n % 2]) for n, path in enumerate(paths)]
+
+
 ASKED = {
+    "choices (Label Studio)": _chosen_classes(),
+    "tags (CVAT)": _tagged_classes(),
     "136 targets (Udacity)": _regression(),
     "VIA in split folders (kudzu)": _via(),
     "CVAT's XML beside a CSV (garbage)": _cvat_beside_table(),

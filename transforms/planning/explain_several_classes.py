@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.transforms.inputs.image_classes import WITH_SEVERAL_LABELS
 from recordmill.transforms.inputs.sources.archives import Archives
 from recordmill.transforms.inputs.sources.manifest import Manifest
-from recordmill.transforms.inputs.tables.ask_about_columns import WITH_SEVERAL_LABELS
 from recordmill.transforms.inputs.tables.column_contents import SEPARATORS, separator_in
 from recordmill.transforms.planning.explain_unclaimed import as_command
 from recordmill.transforms.planning.summary import Summary

@@ -10,6 +10,7 @@ from recordmill.annotations.labels import Labels
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Listed, Notice
 from recordmill.transforms.inputs.described_objects import OtherShapes
+from recordmill.transforms.inputs.image_classes import offer_classes
 from recordmill.transforms.inputs.named_files import DataFile, bad_annotations
 from recordmill.transforms.inputs.patterns import check_template
 from recordmill.transforms.inputs.sources.source import AnnotationSource
@@ -148,9 +149,8 @@ class ObjectSource(AnnotationSource, Protocol):
         shapes, one, several = self.choices
         if self.is_about_boxes and counts[several] and not counts[shapes]:
             detail = (
-                f"it has {format_count(counts[several], one)} and no {shapes}: add --set "
-                f"source.labels={one}, or --set source.labels={several} if an image may have "
-                "several"
+                f"it has {format_count(counts[several], one)} and no {shapes}: "
+                f"{offer_classes(one, several)}"
             )
             yield file.notice("fatal", "bad_annotations", detail)
         others = several if self.is_about_boxes else shapes

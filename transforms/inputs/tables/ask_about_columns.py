@@ -9,17 +9,11 @@ import orjson
 
 from recordmill.schemas.formatting import show_first
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Question
+from recordmill.transforms.inputs.image_classes import WITH_SEVERAL_LABELS
 from recordmill.transforms.inputs.split_words import may_be_split
 from recordmill.transforms.inputs.tables.known_tables import FoundColumns
 from recordmill.transforms.inputs.tables.table_boxes import SIDES
 from recordmill.transforms.inputs.tables.table_heads import SEVERAL
-
-WITH_SEVERAL_LABELS = (
-    "{features: {image/encoded: {field: encoded, type: bytes}, image/class/label: {field: labels, "
-    "type: int64, shape: [null]}, image/class/text: {field: label_texts, type: bytes, "
-    "shape: [null]}}}"
-)
-"""A convention with several labels, as YAML."""
 
 MOST_WAYS = 4
 """Commands that a message offers for one question."""

@@ -20,9 +20,9 @@ from recordmill.transforms.inputs.folder_sketch import (
     given_splits,
     split_pattern,
 )
+from recordmill.transforms.inputs.image_classes import WITH_SEVERAL_LABELS
 from recordmill.transforms.inputs.tables.ask_about_columns import (
     MOST_WAYS,
-    WITH_SEVERAL_LABELS,
     ask_for_meanings,
     ask_for_second,
     to_ignore,

@@ -168,7 +168,7 @@ def test_a_file_of_tags_alone_names_the_setting(tmp_path):
     listed = refer(tmp_path, xml(image('<tag label="day"/>')))
     ((_, status, reason, detail),) = rejections(listed)
     assert (status, reason) == ("fatal", "bad_annotations")
-    assert detail.startswith("it has 1 tag and no shapes: add --set source.labels=tag,")
+    assert detail.startswith("it has 1 tag and no shapes: add --set source.labels=tag ")
 
 
 def test_tags_next_to_shapes_are_counted(tmp_path):

@@ -157,7 +157,7 @@ def test_choices_are_the_classes_of_their_image(tmp_path):
 def test_a_file_of_choices_alone_names_the_setting(tmp_path):
     ((_, status, reason, detail),) = rejections(refer(tmp_path, [task(annotation(choice("day")))]))
     assert (status, reason) == ("fatal", "bad_annotations")
-    assert detail.startswith("it has 1 choice and no regions: add --set source.labels=choice,")
+    assert detail.startswith("it has 1 choice and no regions: add --set source.labels=choice ")
 
 
 def test_what_is_not_stored_is_counted(tmp_path):

@@ -22,6 +22,7 @@ from recordmill.imaging.geometry import Box
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Notice, NoticeStatus
 from recordmill.schemas.rejection import Rejected
+from recordmill.transforms.inputs.box_units import have_fractional_sides
 from recordmill.transforms.inputs.image_names import plain_name
 from recordmill.transforms.inputs.named_files import bad_annotations, read_json, read_sibling
 from recordmill.transforms.inputs.outlines import (
@@ -32,9 +33,6 @@ from recordmill.transforms.inputs.outlines import (
 )
 from recordmill.transforms.inputs.shape_corners import corners_of_rectangle
 from recordmill.transforms.inputs.split_words import is_doubtful_split, may_be_split
-
-_ABOUT_ONE = 1.001
-"""More than the sum of rounded fractions of an image's side."""
 
 MAX_JSON_BYTES = 2 * 2**30
 """COCO's own largest file has 0.45 GB."""
@@ -419,8 +417,7 @@ class CocoAnnotations:
             )
             yield file.notice("fatal", "bad_annotations", detail)
         sides = list(chain.from_iterable(found))
-        are_whole = all(float(side).is_integer() for side in sides)
-        if not are_whole and min(sides) >= 0 and max(sides) < _ABOUT_ONE:
+        if have_fractional_sides(sides):
             detail = (
                 f"the largest coordinate of its boxes is {max(sides):g}, and COCO's boxes are in "
                 "pixels: multiply x and width by the image's width, and y and height by its height"

@@ -22,6 +22,7 @@ from recordmill.imaging.geometry import Size
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
+from recordmill.transforms.inputs.box_units import refuse_fractions
 from recordmill.transforms.inputs.cvat_shapes import (
     SHAPES,
     read_attributes_of_cvat,
@@ -160,6 +161,7 @@ class Cvat(ObjectSource):
             title = f"shape {number} is a {element.tag}"
             attributes = {**image.defaults.get(label, {}), **read_attributes_of_cvat(element)}
             objects.add(shape, label, title, values=values, attributes=attributes)
+        refuse_fractions([shape.box for shape in objects.shapes])
         if not with_outlines:
             counts["masks"] += objects.outlines
         given = objects.annotate(image.size, with_outlines, point_names)

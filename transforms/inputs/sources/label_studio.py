@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from operator import mul
 from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import parse_qs, unquote, urlsplit
 
@@ -19,6 +20,7 @@ from recordmill.annotations.attributes import read_attribute
 from recordmill.imaging.geometry import Size
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
+from recordmill.transforms.inputs.box_units import refuse_fractions
 from recordmill.transforms.inputs.described_objects import DescribedObjects, OtherShapes
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized
 from recordmill.transforms.inputs.image_names import find_other_place
@@ -319,6 +321,10 @@ class LabelStudio(ObjectSource):
             counts["attributes with several values"] += region.unusable
             title = f"region {region.id!r:.60} is not a rectangle"
             objects.add(shape, labels[0], title, attributes=region.attributes)
+        if size:
+            scale = (100 / size[0], 100 / size[1]) * 2
+            boxes = (map(mul, shape.box, scale) for shape in objects.shapes)
+            refuse_fractions(map(list, boxes), "percent")
         if not with_outlines:
             counts["masks"] += objects.outlines
         given = objects.annotate(size or (0, 0), with_outlines, point_names)

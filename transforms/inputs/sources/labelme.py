@@ -20,6 +20,7 @@ from recordmill.imaging.geometry import Box
 from recordmill.imaging.masks.outline import Outline, join_outlines
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
+from recordmill.transforms.inputs.box_units import refuse_fractions
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, given_splits
 from recordmill.transforms.inputs.image_names import find_other_place
 from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
@@ -166,6 +167,7 @@ class LabelMe(AnnotationSource):
         annotation = DataFile(path, file)
         contents = read_json(file.uri, MAX_JSON_BYTES, LabelMeFile)
         boxes, objects, enclosed = self.read_annotation(contents)
+        refuse_fractions(boxes.boxes)
         given: list[Packable] = [boxes]
         if with_outlines:
             outlines = ([shape.read_outline() for shape in shapes] for shapes in objects)

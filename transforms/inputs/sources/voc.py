@@ -26,6 +26,7 @@ from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Listed, Notice, NoticeStatus, SourceFile
 from recordmill.schemas.rejection import Rejected
+from recordmill.transforms.inputs.box_units import refuse_fractions
 from recordmill.transforms.inputs.class_names import why_unread
 from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
@@ -185,6 +186,7 @@ class Voc(AnnotationSource):
             name, boxes = read_annotation(root)
         except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
             raise bad_annotations(f"not a VOC annotation: {error!s:.200}") from None
+        refuse_fractions(boxes.boxes)
         images = posixpath.join(above, self.images.format(folder=folder))
         if self.images.endswith(_EACH):
             images = posixpath.dirname(images)

@@ -31,7 +31,8 @@ def test_fewer_images_than_splits(convert, class_folders, tmp_path):
         root, settings={"splits.fractions": {"train": 0.8, "validation": 0.1, "test": 0.1}}
     ).answer == (
         1,
-        "there are too few images (2) for the splits train, validation, test: train would be empty",
+        "there are too few images (2) for the splits train, validation, test: train would be "
+        "empty: to have one split, add --set 'splits.fractions={train: 1.0}'",
     )
 
 

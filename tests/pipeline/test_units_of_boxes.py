@@ -5,7 +5,7 @@ import json
 import pytest
 from first_hour import Files, cvat, voc
 from paired_inputs import counted, photo, photos
-from printed_commands import write_files
+from printed_commands import follow, write_files
 
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
@@ -75,3 +75,12 @@ def test_boxes_in_fractions_are_not_read_as_percent(tmp_path, run_in):
         "task 1: its boxes are fractions of the image, the largest 0.75, and are read in percent: "
         "multiply them by 100"
     ) in err
+
+
+def test_a_single_image_is_converted_by_the_printed_command(tmp_path, run_in):
+    write_files(tmp_path / "in", photos("images", N) | {"a.xml": cvat(["000.jpg"])})
+    code, _, err = run_in(["--input", "in"])
+    assert code == 1, err
+    (end,) = follow(["--input", "in"], run_in)
+    assert end.marker["splits"].keys() == {"train"}
+    assert end.code == 0

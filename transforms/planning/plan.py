@@ -502,7 +502,9 @@ def _fill_splits(summary: Summary, settings: DatasetSettings) -> _Filling:
     for name in empty:
         if name not in moved.values():
             few = f"there are too few {unit}s ({summary.references:,})"
-            problem = f"{few} for the splits {', '.join(names)}: {name} would be empty"
+            one = write_yaml_line({names[0]: 1.0})
+            advice = f"to have one split, add --set {shlex.quote(f'splits.fractions={one}')}"
+            problem = f"{few} for the splits {', '.join(names)}: {name} would be empty: {advice}"
             return _Filling(problem=problem)
     notes = (
         f"split {name} would have been empty: it was given the nearest {unit}s" for name in empty

@@ -187,7 +187,8 @@ ALL_IN_TRAIN = SplitCutoffs(
             IMAGES,
             STRATIFIED,
             ALL_IN_TRAIN,
-            "there are too few images (100) for the splits train, test: test would be empty",
+            "there are too few images (100) for the splits train, test: test would be empty: to "
+            "have one split, add --set 'splits.fractions={train: 1.0}'",
         ),
         (
             IMAGES[:2],
@@ -208,7 +209,9 @@ def test_a_listing_that_makes_no_dataset_fails_with_a_sentence(refs, settings, s
     assert plan.starts == {}
     if sentence.endswith(": "):
         assert plan.problem.startswith(sentence)
-        assert plan.problem.endswith(" would be empty")
+        assert plan.problem.endswith(
+            " would be empty: to have one split, add --set 'splits.fractions={train: 1.0}'"
+        )
     else:
         assert plan.problem == sentence
 

@@ -74,18 +74,22 @@ def ask_for_meanings(path: str, first: FoundColumns, sketch: FolderSketch) -> It
     if first.corners and label:
         yield _ask_for_unnamed_boxes(first)
     elif first.boxes and label:
-        word = "columns" if len(first.boxes) > 1 else "column"
-        yield (
-            f"its {word} {show_first(first.boxes)} may hold boxes, which are read from columns "
-            f"called xmin, ymin, xmax, ymax: write those into the table, or add "
-            f"{to_set(f'{key}={label}')} to store the images' classes alone",
-            (key,),
-        )
+        alone = to_set(f"{key}={label}")
+        yield f"{_say_boxes(first)}, or add {alone} to store the images' classes alone", (key,)
     others = _unknown_columns(first)
     if others and not first.has_classes:
-        yield _ask_for_class(first, others)
+        yield _ask_for_class(first, [name for name in others if name not in first.boxes])
     if first.other_split:
         yield _ask_for_split(first)
+
+
+def _say_boxes(first: FoundColumns) -> str:
+    """Says that columns may hold boxes in a form that is not read, and what to write."""
+    word = "columns" if len(first.boxes) > 1 else "column"
+    what = f"its {word} {show_first(first.boxes)} may hold boxes, which are read"
+    if {*SIDES} <= {*first.boxes}:
+        return f"{what} with a class: write a column called class into the table"
+    return f"{what} from columns called xmin, ymin, xmax, ymax: write those into the table"
 
 
 _FACTS = frozenset(
@@ -153,9 +157,12 @@ def _ask_for_class(first: FoundColumns, others: Sequence[str]) -> Question:
     """Returns what to do if a table has columns, and none is known to be the class."""
     label, features = "source.columns.label", "source.features_from"
     keys = (label, "source.columns.labels", features)
+    none = f"--set {label}= to store none of them"
+    if not others:
+        return f"{_say_boxes(first)}, or add {none}", keys
     flags = [name for name in others if name in first.flags]
     numbers = [name for name in others if name in first.numbers] or flags
-    if len(others) == 1 and not numbers:
+    if len(others) == 1 and not numbers and not first.boxes:
         return _ask_for_only_column(others[0], first)
     are_flags = len(others) > 1 and flags == list(others)
     if are_flags:
@@ -166,6 +173,8 @@ def _ask_for_class(first: FoundColumns, others: Sequence[str]) -> Question:
     if are_flags:
         are = "are 0 or 1 (or true or false), as for several labels"
         what = f"its columns ({show_first(others)}) {are}"
+    if first.boxes:
+        what = f"{_say_boxes(first)}; {what}"
     candidates = [name for name in first.candidates if name in others]
     ways = _ways_of_classes([name for name in candidates if name not in numbers], first)
     if numbers:
@@ -176,7 +185,7 @@ def _ask_for_class(first: FoundColumns, others: Sequence[str]) -> Question:
     numbered = [name for name in candidates if name in numbers]
     if len(numbered) <= MOST_WAYS and not are_flags:  # else these are values of one kind
         ways += _ways_of_classes(numbered, first)
-    ways.append(f"--set {label}= to store none of them")
+    ways.append(none)
     return f"{what}: add {', or '.join(ways)}", keys
 
 

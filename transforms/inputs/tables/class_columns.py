@@ -1,6 +1,6 @@
 """Which column of a table is the class, and which others may be."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from recordmill.transforms.inputs.tables.column_contents import (
     find_name_column,
@@ -12,6 +12,7 @@ from recordmill.transforms.inputs.tables.column_contents import (
     names_id,
     names_split,
 )
+from recordmill.transforms.inputs.tables.table_boxes import SIZES
 from recordmill.transforms.inputs.tables.table_heads import TableHead
 
 _LABEL = (
@@ -21,14 +22,25 @@ _LABEL = (
 """Names of columns of classes, likely ones first, in lower case and without punctuation."""
 
 
-def find_class_column(left: Mapping[str, str], head: TableHead, *, has_objects: bool) -> str | None:
+def find_class_column(
+    left: Mapping[str, str], head: TableHead, *, has_objects: bool, corners: Collection[str] = ()
+) -> str | None:
     """Returns the key of the column of the class among those without another meaning.
 
     Returns None without one.
+
+    Args:
+        left: columns by their names in lower case and without punctuation.
+        head: the table.
+        has_objects: whether another column holds objects with classes of their own.
+        corners: the keys of the sides of boxes.
     """
     classes = [key for key, name in left.items() if not is_no_class(name, head)]
     if label := next((key for key in _LABEL if key in classes), None):
         return find_name_column(label, left, head) or label
+    if corners:
+        classes = [key for key in classes if key not in (*corners, *SIZES)]
+        left = {key: name for key, name in left.items() if key not in (*corners, *SIZES)}
     if len(left) > 1 or not classes or has_objects:
         return None
     if may_be_class(classes[0], left[classes[0]], head):

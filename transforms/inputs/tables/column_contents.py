@@ -78,6 +78,13 @@ def names_images(name: str, head: TableHead) -> bool:
     return bool(cells) and all(cell.endswith(IMAGE_ENDINGS) for cell in cells)
 
 
+_ONE = r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
+_NUMBERS = re.compile(
+    rf"[\[({{]+\s*{_ONE}(?:[\s,;\[\](){{}}]+{_ONE})+[\s\])}}]*|{_ONE}(?:[\s,;]+{_ONE}){{3,}}"
+)
+"""A list of numbers, such as a box or points: in brackets, or at least four."""
+
+
 def is_no_class(name: str, head: TableHead) -> bool:
     """Returns whether a column surely holds no classes, but images, numbers, dates or the like."""
     first = head.first().get(name, "")
@@ -88,7 +95,10 @@ def is_no_class(name: str, head: TableHead) -> bool:
     if _SHAPES.match(first) or first in (NUMBERS, HELD_LIST) or head.holds_fractions(name):
         return True
     cells = [cell for cell in head.cells(name) if cell]
-    return names_images(name, head) or (bool(cells) and all(map(_NO_NAME.fullmatch, cells)))
+    if not cells:
+        return False
+    is_no_name = all(map(_NO_NAME.fullmatch, cells)) or all(map(_NUMBERS.fullmatch, cells))
+    return is_no_name or names_images(name, head)
 
 
 def names_split(name: str, head: TableHead) -> bool:

@@ -39,6 +39,7 @@ from recordmill.transforms.inputs.tables.manifest_columns import (
 )
 from recordmill.transforms.inputs.tables.table_boxes import (
     SIDES,
+    SIZES,
     are_fractions,
     find_corners,
     find_other_boxes,
@@ -550,15 +551,15 @@ def _find_meanings(head: TableHead, image: _ImageColumn) -> FoundColumns:
         columns["split"] = left.pop(split)
     if objects := next((key for key, name in left.items() if row.get(name) == OBJECTS), ""):
         columns["objects"] = left.pop(objects)
-    label = find_class_column(left, head, has_objects=bool(objects))
-    unit, separator = "", None
     corners = find_corners(left, head)
+    label = find_class_column(left, head, has_objects=bool(objects), corners=corners)
+    unit, separator = "", None
     if label and "uri" in columns and corners:
         unit = "fraction" if are_fractions([left[side] for side in corners], head) else ""
         columns |= {side: left.pop(name) for side, name in zip(SIDES, corners, strict=True)}
         columns["box_label"] = left.pop(label)
-        if "width" in left and "height" in left:
-            columns |= {side: left.pop(side) for side in ("width", "height")}
+        if all(side in left for side in SIZES):
+            columns |= {side: left.pop(side) for side in SIZES}
     elif label:
         separator = find_separator(label, left[label], head)
         is_list = separator or row.get(left[label]) == SEVERAL

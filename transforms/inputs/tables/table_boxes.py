@@ -6,6 +6,7 @@ from itertools import chain
 from recordmill.transforms.inputs.tables.table_heads import TableHead
 
 SIDES = ("xmin", "ymin", "xmax", "ymax")
+SIZES = ("width", "height")
 
 _OTHER_SIDES = (
     ("x1", "y1", "x2", "y2"),

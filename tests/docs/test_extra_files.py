@@ -595,3 +595,17 @@ def test_prose_next_to_images_does_not_stop_a_run_unless_it_is_about_one(tmp_pat
     assert "cat/felix.txt" in plan(tmp_path / "b").message
     write(tmp_path / "c", {**layout, **{f"cat/{name}.txt": prose for name in "abcd"}})
     assert "4 files of an unknown kind such as cat/a.txt" in plan(tmp_path / "c").message
+
+
+@pytest.mark.parametrize("form", ["cat/{}.json", "cat/{}.jpg.json", "meta/{}.json", "cat/{}.yaml"])
+def test_descriptions_of_single_images_stop_a_run(form, tmp_path):
+    about = {form.format(n): '{"title": "Felix", "tags": ["black"], "id": 3}' for n in range(5)}
+    write(tmp_path / "in", {**images(*(f"cat/{n}.jpg" for n in range(5)), "dog/9.jpg"), **about})
+    assert f"5 annotations such as {form.format(0)}" in plan(tmp_path / "in").message
+
+
+def test_descriptions_of_classes_do_not_stop_a_run(tmp_path):
+    classes = ("cat", "dog", "cow", "hen", "pig")
+    about = {f"{each}/about.json": f'{{"name": "{each}", "url": "x"}}' for each in classes}
+    write(tmp_path / "in", {**images(*(f"{each}/1.jpg" for each in classes)), **about})
+    assert plan(tmp_path / "in").exit_code == 0

@@ -151,7 +151,7 @@ class UnclaimedFiles:
             candidates = [*dict.fromkeys((*doubtful, *candidates))][:most_heads]
         heads = dict(zip(candidates, _read_heads(candidates), strict=True))
         levels = name_levels(folders)
-        heads |= {each: b"" for each, head in heads.items() if _adds_nothing(each, head, levels)}
+        heads |= dict.fromkeys(_find_general(heads, levels), b"")
         for found in (
             *_judge_files(self.files, heads, own_title),
             *_judge_files(self.members, heads, None, are_members=True),
@@ -232,8 +232,10 @@ def _find_roles(
 
 
 def _is_about_all(text: Candidate) -> bool:
-    """Returns whether prose is not about the image that has its name."""
+    """Returns whether a text is not about the image that has its name: `1.jpg.json`, `1.json`."""
     stem = posixpath.splitext(posixpath.basename(text.path))[0]
+    if is_image_name(stem):
+        return False
     if text.file.length >= 0 or not storage.is_local(text.uri):  # asking would take a request
         return not has_digit(text.path)
     try:
@@ -330,6 +332,22 @@ def role_of(path: str, head: bytes | None, most: int = HEAD_BYTES) -> FileRole:
             return role_of_head(head, path, most)
         return FileRole("description" if is_description_name(path) else "other")
     return FileRole(role.role, title_of(path, head) or role.title) if head else role
+
+
+def _find_general(
+    heads: Mapping[Candidate, bytes | None], levels: Collection[frozenset[str]]
+) -> Iterator[Candidate]:
+    """Yields the files that say nothing new of any image: they are about the collection.
+
+    Many files of different names are about one image each.
+    """
+    found: defaultdict[str | None, list[Candidate]] = defaultdict(list)
+    for each, head in heads.items():
+        if _adds_nothing(each, head, levels) and _is_about_all(each):
+            found[suffix_of(each.path)].append(each)
+    for files in found.values():
+        if len({posixpath.basename(each.path) for each in files}) <= _MOST_PROSE:
+            yield from files
 
 
 def _adds_nothing(

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -22,8 +22,9 @@ _NUMBERS = r".*_(?P<label>-?[0-9]+)\.[^_]*"
 _WORDS = r"(?P<label>[^0-9]*[^-0-9._ ])[-._ ]*[0-9]+\.[^.]*"
 _WORDS_OF_MANY = r"(?P<label>[^0-9]*[^-0-9._ (])[-._ (]*[0-9][-0-9._ ()]*\.[^.]*"
 _AFTER_NUMBER = r"[-0-9._ ]*[0-9][-._ ]+(?P<label>[^0-9]*[^-0-9._ ])\.[^.]*"
+_AFTER_NUMBERED = rf"\D+{_AFTER_NUMBER}"
 """Patterns of names with labels: `img_00017_3.jpg`, `cat.12.jpg`, `cat_12 (3).jpg`,
-`000_happy.jpg`.
+`000_happy.jpg`, `case_12_benign.jpg`.
 """
 
 _DATE = re.compile(r"(?<![0-9])(19|20)[0-9]{2}([-_. ]?)(0[1-9]|1[0-2])\2([0-2][0-9]|3[01])")
@@ -182,8 +183,12 @@ def _find_labels(names: Sequence[str]) -> tuple[str, set[str], bool]:
     for pattern, is_no_label in (
         (_WORDS_OF_MANY, _is_no_label),
         (_AFTER_NUMBER, _is_no_label_after),
+        (_AFTER_NUMBERED, _is_no_label_after),
     ):
-        found = [match["label"] for name in names if (match := re.fullmatch(pattern, name))]
+        matches = [re.fullmatch(pattern, name) for name in names]
+        if pattern == _AFTER_NUMBERED and not _are_of_one_thing_each(matches):
+            continue
+        found = [match["label"] for match in matches if match]
         counts = Counter(found)
         labels = {
             label
@@ -195,6 +200,12 @@ def _find_labels(names: Sequence[str]) -> tuple[str, set[str], bool]:
             is_plain = sum(1 for name in names if re.fullmatch(_WORDS, name)) == len(found)
             return _WORDS if is_plain else pattern, labels, False
     return "", set(), False
+
+
+def _are_of_one_thing_each(matches: Iterable[re.Match[str] | None]) -> bool:
+    """Returns whether no name is there with several labels, as the views of one thing are."""
+    others = [match.string[: match.start("label")] for match in matches if match]
+    return len({*others}) == len(others)
 
 
 def _is_no_label_after(text: str) -> bool:

@@ -225,7 +225,13 @@ def _street_signs() -> Collection:
     ]
     dataset = [image(data) for data in pictures]
     return Collection(
-        {"fsns-00000-of-00001": as_tfrecord(*examples)}, [dataset], ["image/text (6)"]
+        {
+            "fsns-00000-of-00001": as_tfrecord(*examples),
+            "charset_size=134.txt": "0\t \n1\tl\n2\té\n".encode(),
+            "links.txt": b"http://example.com/fsns-00000-of-00001\n",
+        },
+        [dataset],
+        ["image/text (6)"],
     )
 
 

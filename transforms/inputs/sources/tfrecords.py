@@ -503,6 +503,7 @@ class Tfrecords(Source):
     def siblings(self) -> Mapping[str, str]:
         """What Recordmill, TFDS, TFX and TensorFlow's models write next to TFRecord files."""
         names = (*RESERVED, *COMPANIONS, "*.labels.txt", "labels*.txt", "*label_map*.pbtxt")
+        names += ("charset_size=*.txt",)
         folders = (f"{SIDECARS}/**", f"{TRANSFORM_FN}/**")
         return dict.fromkeys((*names, *folders, "*.idx", "*.index", "*.crc"), "")
 

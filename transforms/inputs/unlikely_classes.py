@@ -115,10 +115,12 @@ _NO_CLASSES = {
 
 
 _ORIGINAL = re.compile(
-    r"(?:originals?|orig|raw|source|unaltered|unmodified|base)(?:[ _-]?(?:images?|imgs?|data))?"
+    r"(?:originals?|orig|raw|source|unaltered|unmodified|base|full)"
+    r"(?:[ _-]?(?:images?|imgs?|data))?"
 )
 _CHANGED = re.compile(
-    r"(?:augment(?:ed|ations?)|aug|flipped|mirrored|rotated|cropped|resized|scaled|noised?"
+    r"(?:augment(?:ed|ations?)|aug|flipped|mirrored|rotated|cropped|crops|resized|scaled|noised?"
+    r"|thumbs|thumbnails|patches"
     r"|synthetic|transformed|processed|preprocessed)(?:[ _-]?(?:images?|imgs?|data|[0-9]+))?"
 )
 

@@ -355,7 +355,7 @@ class Summary(Totals):
                 self.problems_found += 1
                 text = (
                     f"class {name!r} has number {number}, which contradicts what another file "
-                    "says of it"
+                    "says of it: give each class one number in all files"
                 )
                 self.problems = _keep_lowest(
                     self.problems, f"{classes.uri}: {text}".removeprefix(": "), most=MESSAGES_KEPT

@@ -85,6 +85,7 @@ def test_folders_that_are_counted():
         (["jpg", "bmp"], "named after the images in them"),
         (["photos", "pictures"], "named after the images in them"),
         (["480p", "1080p"], "named after the images in them"),
+        (["full", "crops"], "images and changed copies of them"),
         (["augmented", "cat"], None),
         (["original", "raw"], None),
         (["A1", "B2"], None),

@@ -239,7 +239,8 @@ def test_two_numbers_of_a_class_or_two_classes_of_a_number_fail_the_run(other):
         part.add(ReferenceBatch.of([announced(classes)]), SPLITTER)
         together.add(ReferenceBatch.of([announced(classes, "b.json")]), SPLITTER)
     (name, number) = next(iter(other.items()))
-    said = f"class '{name}' has number {number}, which contradicts what another file says of it"
+    what = f"class '{name}' has number {number}, which contradicts what another file says of it"
+    said = f"{what}: give each class one number in all files"
     assert (together.problems_found, together.problems) == (1, [f"b.json: {said}"])
     parts[0].merge(parts[1])
     assert (parts[0].problems_found, parts[0].problems) == (1, [said])

@@ -25,9 +25,13 @@ from typing import Any, NoReturn
 
 from recordmill import storage
 from recordmill.pipeline.configuration import preflight
-from recordmill.pipeline.configuration.config import LoadedSettings, Recognizer, load_settings
+from recordmill.pipeline.configuration.config import (
+    Layout,
+    LoadedSettings,
+    Recognizer,
+    load_settings,
+)
 from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LaunchOptions
-from recordmill.pipeline.configuration.recognize_layout import fill_in
 from recordmill.pipeline.configuration.resolve_settings import make_recipe, resolve_settings
 from recordmill.pipeline.explain_failure import (
     check_address_space,
@@ -193,9 +197,18 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
 
 def _recognizer_of(inputs: Sequence[Input], terminal: Terminal) -> Recognizer:
     """Returns what recognizes the layout of the inputs, if there are any yet."""
-    if inputs:
-        return partial(fill_in, inputs, terminal.say)
-    return _refuse_to_recognize
+    if not inputs:
+        return _refuse_to_recognize
+    return partial(_recognize, inputs, terminal)
+
+
+def _recognize(
+    inputs: Sequence[Input], terminal: Terminal, written: Mapping[str, Any]
+) -> tuple[dict[str, Any], Layout | None]:
+    # Not needed for a configuration in a file.
+    from recordmill.pipeline.configuration.recognize_layout import fill_in
+
+    return fill_in(inputs, terminal.say, written)
 
 
 def _prepare_analysis(

@@ -21,6 +21,7 @@ from recordmill.pipeline.terminal import Terminal
 from recordmill.reading.report.write_report import write_report
 from recordmill.schemas.dataset.file_names import REJECTED
 from recordmill.schemas.dataset.outcome import Outcome
+from recordmill.schemas.dataset.totals import FinishedShards
 from recordmill.schemas.errors import RecordmillError, UsageError
 from recordmill.schemas.settings.keywords import DatasetKeywords
 from recordmill.schemas.settings.source import Input
@@ -38,9 +39,8 @@ from recordmill.transforms.planning.earlier_dataset import EarlierNames
 from recordmill.transforms.planning.run_inputs import RunInputs
 from recordmill.transforms.planning.run_plan import RunPlan, dataset_to_convert
 from recordmill.transforms.planning.runs import RunSettings
-from recordmill.transforms.publish_dataset import PublishDataset
+from recordmill.transforms.publish_dataset import PublishDataset, publish
 from recordmill.transforms.summarize_images import SummarizeImages
-from recordmill.transforms.write_with_beam import WriteWithBeam
 
 OnFailure = Literal["raise", "emit"]
 """What a conversion that makes no dataset does to its pipeline."""
@@ -311,8 +311,14 @@ def _convert(
     planned = summary | PlanShards(settings, job.recipe, run, selection, earlier, given)
     claimed = planned | ClaimOutput(run)
     plan = AsSingleton(claimed)
+    if run.preview:  # a pipeline without the steps that write starts sooner
+        nothing = inputs.pipeline | "WriteNothing" >> beam.Create([FinishedShards()])
+        report = beam.Map(publish, plan, settings, run, write_report, copies=())
+        return nothing | "ReportPlan" >> report, plan
     dataset = AsSingleton(claimed | "TakeDataset" >> beam.Map(dataset_to_convert))
     if run.writer == "beam":  # pixels flow
+        from recordmill.transforms.write_with_beam import WriteWithBeam
+
         staging = staging_folder(run.output, run.run_id)
         finished = refs | WriteWithBeam(settings, staging, dataset, run.progress)
     else:

@@ -37,7 +37,6 @@ from recordmill.schemas.settings.recipe import Recipe
 from recordmill.storage.tfrecord_file import frame_bytes
 from recordmill.transforms.planning.earlier_dataset import EarlierDatasets, ReusableDataset
 from recordmill.transforms.planning.explain_pairs import explain_pairs
-from recordmill.transforms.planning.explain_several_classes import explain_several_classes
 from recordmill.transforms.planning.explain_unclaimed import explain_unclaimed
 from recordmill.transforms.planning.explain_unnamed import explain_unnamed
 from recordmill.transforms.planning.plan import (
@@ -280,6 +279,9 @@ def _refuse_losses(
     unread = unread or explain_pairs(summary.second_images, settings, run.command)
     unread = unread or explain_unclaimed(unclaimed, settings, run.command, summary.references)
     if not left & {"unlabeled", "one_class"}:  # the setting that names the label is not written
+        # Imports the sources of archives and tables.
+        from recordmill.transforms.planning.explain_several_classes import explain_several_classes
+
         unread = unread or explain_several_classes(summary, settings, run.command)
     if unread:
         return replace(summary, problems=[unread], problems_found=1), WRONG_USAGE

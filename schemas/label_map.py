@@ -189,14 +189,12 @@ def find_class(label: str | int, label_map: LabelMap) -> tuple[str | None, int |
     """
     if label == "":
         return None, None
+    name = label_map.name_for(label)
+    if name is not None:
+        return name, label_map.ids[name]
     if label_map.is_renamed_away(label):
         raise LeftOut("renamed_away", f"the label {label_map.shown(label)!r:.200}")
-    name = label_map.name_for(label)
-    if name is None:
-        raise Rejected(
-            "encode", "unknown_label", f"the label {label!r:.200} is not one of the classes"
-        )
-    return name, label_map.ids[name]
+    raise Rejected("encode", "unknown_label", f"the label {label!r:.200} is not one of the classes")
 
 
 def build_label_map(

@@ -229,10 +229,12 @@ class WrittenShard:
         report.rows.add([image.row for image in images], report.split)
         # `zip` ends with the images, which come first, and takes no order too many.
         for image, order in zip(images, self._orders, strict=False):
-            report.excluded.update(image.excluded)
+            if image.excluded:  # counting nothing takes a microsecond, too
+                report.excluded.update(image.excluded)
             if image.correction is not None:
                 report.corrections[image.correction] += 1
-            report.missing.update(image.missing)
+            if image.missing:
+                report.missing.update(image.missing)
             self._damaged.update(image.damaged)
             row = image.row
             report.images.add(row)

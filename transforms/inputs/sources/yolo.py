@@ -18,8 +18,8 @@ from recordmill.schemas.errors import SettingError
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.yaml_core import Written, load_yaml_1_1, plain_numbers, write_yaml_line
-from recordmill.transforms.inputs.class_names import number_classes, split_names, why_unread
+from recordmill.schemas.yaml_core import load_yaml_1_1, write_yaml_line
+from recordmill.transforms.inputs.class_names import number_classes, why_unread
 from recordmill.transforms.inputs.described_objects import OtherShapes
 from recordmill.transforms.inputs.file_roles import YOLO_TEXT
 from recordmill.transforms.inputs.folder_sketch import (
@@ -38,12 +38,12 @@ from recordmill.transforms.inputs.named_files import (
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.sources.source import AnnotationSource
 from recordmill.transforms.inputs.yolo_lines import LineForms, YoloLines, YoloObjects, YoloTask
+from recordmill.transforms.inputs.yolo_names import YAML_ENDINGS, read_names
 
 NAMES_FILES = ("data.yaml", "classes.txt")
 """Files at the top of the input that name the classes. Other YAML files may too, such as
 Ultralytics' `coco8.yaml`."""
 
-_YAML = (".yaml", ".yml")
 _TEXTS = "*.[tT][xX][tT]"
 
 NAMES_BESIDE = (*NAMES_FILES, "obj.names", "_darknet.labels")
@@ -117,7 +117,7 @@ class Yolo(AnnotationSource):
         """Images, text files that may have none, and the files that name the classes."""
         if self.text_files == "beside":
             return *IMAGE_PATTERNS, _TEXTS, *NAMES_BESIDE
-        names = (f"/*{ending}" for ending in _YAML)
+        names = (f"/*{ending}" for ending in YAML_ENDINGS)
         return "images/", f"**/labels/**/{_TEXTS}", "/classes.txt", *names
 
     @property
@@ -162,7 +162,7 @@ class Yolo(AnnotationSource):
                     "classes.txt in the input, one in each line, in the order of their numbers"
                 )
             splits = given_splits("from_source", words)
-            data_yaml = sketch.first_head("", *_YAML)
+            data_yaml = sketch.first_head("", *YAML_ENDINGS)
             settings = {
                 "source": {"kind": "yolo", **source, **_find_task(data_yaml)},
                 **splits,
@@ -383,7 +383,7 @@ class Yolo(AnnotationSource):
             yield file.notice("fatal", "bad_annotations", detail)
             return
         shape, points = list[int](), list[str]()
-        if path.endswith(_YAML):
+        if path.endswith(YAML_ENDINGS):
             shape, points = _find_kpt_shape(text), _find_kpt_names(text, self.kpt_shape)
         if shape and not self.kpt_shape and self.lines == "auto":
             add = f"add --set 'source.kpt_shape={shape}' to read the boxes before them"
@@ -399,7 +399,7 @@ class Yolo(AnnotationSource):
 
 def _may_name_classes(path: str) -> bool:
     """Returns whether a file may name the classes, by its path below the input."""
-    return path in NAMES_FILES or ("/" not in path and path.endswith(_YAML))
+    return path in NAMES_FILES or ("/" not in path and path.endswith(YAML_ENDINGS))
 
 
 def _find_kpt_shape(text: str) -> list[int]:
@@ -494,7 +494,7 @@ _PARTS = re.compile(r"[^\s,\[\]'\"/\\]+")
 
 def _ask_for_splits(sketch: FolderSketch, words: Collection[str], lists: Sequence[str]) -> str:
     """Asks for the splits of folders that are not named after those of data.yaml or of lists."""
-    data_yaml = sketch.first_head("", *_YAML).decode(errors="replace")
+    data_yaml = sketch.first_head("", *YAML_ENDINGS).decode(errors="replace")
     texts = {match[1]: match[2] for match in _LISTED_SPLIT.finditer(data_yaml)}
     for name in lists:
         texts[posixpath.splitext(name)[0]] = sketch.heads.get(name, b"").decode(errors="replace")
@@ -537,53 +537,6 @@ def _holds_boxes(sketch: FolderSketch, folders: Collection[str]) -> bool:
     if not lines:
         return bool(heads)
     return any(map(_BOX.fullmatch, lines))
-
-
-def read_names(path: str, text: str) -> dict[str, int]:
-    """Returns class numbers by name, from YAML or lines of text; empty if there are none.
-
-    In YAML, `names:` is a list, or a mapping by number.
-
-    Raises:
-        ValueError: it is not YAML, a name is invalid, or two are the same.
-    """
-    try:
-        data = load_yaml_1_1(text) if path.endswith(_YAML) else {"names": split_names(text)}
-    except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(" ".join(str(error).split())) from None
-    names: Any = data.get("names") if isinstance(data, dict) else None
-    if not isinstance(names, list | dict | None):
-        raise ValueError(f"`names` is not a list: {names!r:.60}")
-    numbered = names if isinstance(names, dict) else dict(enumerate(names or ()))
-    _refuse_misread_numbers(numbered)
-    numbered = dict(map(_without_text, numbered.items()))
-    for number, name in numbered.items():  # aliases can make the list huge: never show it whole
-        if type(number) is not int or type(name) not in (str, int, float) or name == "":
-            raise ValueError(
-                f"class {number!r:.60} of `names` is not a text under a number: quote it (no is a "
-                "boolean)"
-            )
-    classes = {str(name): number for number, name in numbered.items()}
-    if len(classes) < len(numbered):
-        raise ValueError("two classes have one name")
-    return classes
-
-
-def _refuse_misread_numbers(numbered: Mapping[Any, Any]) -> None:
-    """Raises ValueError if YAML 1.1, which Ultralytics reads, takes a name for another number."""
-    for pair in numbered.items():
-        for each in pair:
-            if isinstance(each, Written) and str(plain_numbers(each)) != each.text:
-                read = f"{plain_numbers(each)!r:.60}"
-                raise ValueError(
-                    f"`names` has {each.text:.60}, which YAML reads as {read}: quote it"
-                )
-
-
-def _without_text(pair: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Returns a number and a name as plain values; a list in place of a name stays as it is."""
-    number, name = (plain_numbers(each) if isinstance(each, Written) else each for each in pair)
-    return number, name
 
 
 SOURCE = Yolo

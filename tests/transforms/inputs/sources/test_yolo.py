@@ -20,7 +20,8 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.source import Input, ListingSettings
 from recordmill.transforms.inputs.patterns import why_ignored
 from recordmill.transforms.inputs.sources.source import list_file
-from recordmill.transforms.inputs.sources.yolo import Yolo, read_names
+from recordmill.transforms.inputs.sources.yolo import Yolo
+from recordmill.transforms.inputs.yolo_names import read_names
 from recordmill.transforms.list_images import list_images
 
 

@@ -28,8 +28,10 @@ REASONS: dict[Stage, dict[str, str]] = {
         "a split that is "
         "not in `splits.from_source`",
         "no_class": "it is not in a class folder",
-        "no_image": "it describes boxes, and there is no image of its name",
-        "name_mismatch": "its name does not match `source.pattern`, or `source.pairs_of`",
+        "no_image": "it describes boxes or is a semantic mask, and there is no image of its name",
+        "no_mask_file": "there is no semantic mask at `source.masks`, or no masks of its objects",
+        "name_mismatch": "its name does not match `source.pattern` or `source.pairs_of`, or its "
+        "path neither `source.images` nor `source.masks`",
         "bad_annotations": "the file with its annotations cannot be read, is malformed, or is "
         "missing",
         "refused_shape": "one of its annotations is not a rectangle, and `source.other_shapes` is "

@@ -969,3 +969,56 @@ def tfrecords_of_boxes() -> Files:
         }
 
     return {"train.record": as_tfrecord(*map(example, range(6)))}
+
+
+def draw_mask(seed: int, values: Iterable[int], size: tuple[int, int] = (24, 16)) -> bytes:
+    """A mask of blocks with these values."""
+    width, height = size
+    table = np.array([*values], np.uint8)
+    at = np.arange(width)[None, :] // 5 + np.arange(height)[:, None] // 3 * (seed + 2)
+    return encode(Image.fromarray(table[at % len(table)]), "PNG")
+
+
+def masks_in_folders(values: Iterable[int] = range(4)) -> Files:
+    """Images and masks in parallel folders; one of each is alone, and one mask is smaller."""
+    files = {f"images/{n}.jpg": draw_jpeg(f"segmented {n}") for n in range(8)}
+    files |= {f"masks/{n}.png": draw_mask(n, [*values]) for n in range(1, 9)}
+    return files | {"masks/3.png": draw_mask(3, [*values], (12, 8))}
+
+
+def masks_of_two_levels() -> Files:
+    return masks_in_folders((0, 255))
+
+
+def camvid() -> Files:
+    files: Files = {}
+    for split in ("train", "val", "test"):
+        for n in range(3):
+            files[f"{split}/{split}_{n}.png"] = draw_png(f"camvid {split} {n}", (24, 16))
+            files[f"{split}annot/{split}_{n}.png"] = draw_mask(n, range(12))
+        lines = (f"/CamVid/{split}/{n}.png /CamVid/{split}annot/{n}.png\n" for n in range(3))
+        files[f"{split}.txt"] = "".join(lines).encode()
+    return files
+
+
+def cityscapes() -> Files:
+    files: Files = {}
+    for split, city in (("train", "aachen"), ("train", "bochum"), ("val", "lindau")):
+        for n in range(2):
+            stem = f"{split}/{city}/{city}_{n:06}_000019"
+            files[f"leftImg8bit/{stem}_leftImg8bit.png"] = draw_png(stem, (24, 16))
+            files[f"gtFine/{stem}_gtFine_labelIds.png"] = draw_mask(n, range(34))
+            files[f"gtFine/{stem}_gtFine_instanceIds.png"] = draw_mask(n, range(24))
+            files[f"gtFine/{stem}_gtFine_color.png"] = draw_png(f"{stem} color", (24, 16))
+            files[f"gtFine/{stem}_gtFine_polygons.json"] = b'{"objects": []}'
+    return files
+
+
+def oxford_pets() -> Files:
+    files = {f"images/Bengal_{n}.jpg": draw_jpeg(f"pets {n}") for n in range(7)}
+    files |= {f"annotations/trimaps/Bengal_{n}.png": draw_mask(n, (1, 2, 3)) for n in range(7)}
+    lists = {"trainval": range(4), "test": range(4, 6), "list": range(7)}
+    for name, own in lists.items():
+        text = "".join(f"Bengal_{n} 6 1 2\n" for n in own)
+        files[f"annotations/{name}.txt"] = text.encode()
+    return files | {"annotations/xmls/Bengal_0.xml": b"<annotation></annotation>"}

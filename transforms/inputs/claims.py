@@ -111,7 +111,7 @@ class Claims:
                 self.unclaimed.files.add(path, notice)
             else:
                 self.unclaimed.suspects.add(path, notice)
-        elif notice.reason == "in_no_set":
+        elif notice.reason == "in_no_set" and not is_image_name(path):
             self.unclaimed.unlisted.add(path, notice)
         return notice
 

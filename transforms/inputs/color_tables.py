@@ -14,14 +14,17 @@ ClassColor = tuple[int, int, int]
 _LINE = re.compile(r"\s*([0-9]{1,3})[\s,]+([0-9]{1,3})[\s,]+([0-9]{1,3})[\s,]+(\S.*?)\s*")
 _NAME_FIRST = re.compile(
     r"\s*([^:#][^:]*?)\s*:\s*([0-9]{1,3}),([0-9]{1,3}),([0-9]{1,3})(?::.*)?\s*"
+    r"|\s*\"?([^,\"]+?)\"?\s*,\s*([0-9]{1,3})\s*,\s*([0-9]{1,3})\s*,\s*([0-9]{1,3})\s*"
 )
+_HEADER = re.compile(r"\W*(name|class)\w*\W+r(ed)?\W+g(reen)?\W+b(lue)?\W*", re.IGNORECASE)
 
 
 def read_color_table(data: bytes) -> dict[str, int]:
     """Returns the color of each class, as `decode_mask` gives it.
 
     The table is text with a line `R G B name` per class, as CamVid's, or `name:R,G,B` with more
-    after it, as CVAT's `labelmap.txt`; or a JSON object of a color per name.
+    after it, as CVAT's `labelmap.txt`; CSV with the columns `name,r,g,b`, as Kaggle's
+    `class_dict.csv`; or a JSON object of a color per name.
 
     Raises:
         Rejected: `bad_annotations`: it has another form, or two classes share a name or a color.
@@ -43,12 +46,14 @@ def read_color_table(data: bytes) -> dict[str, int]:
 
 def _read_lines(text: str) -> Iterator[tuple[str, ClassColor]]:
     for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip() or line.lstrip().startswith("#"):
+        is_header = number == 1 and _HEADER.fullmatch(line)
+        if not line.strip() or line.lstrip().startswith("#") or is_header:
             continue
         if match := _LINE.fullmatch(line):
             yield match[4], (int(match[1]), int(match[2]), int(match[3]))
         elif match := _NAME_FIRST.fullmatch(line):
-            yield match[1], (int(match[2]), int(match[3]), int(match[4]))
+            name, red, green, blue = filter(None, match.groups())
+            yield name, (int(red), int(green), int(blue))
         else:
             raise bad_annotations(f"line {number} of the table of colors is not R G B name")
 

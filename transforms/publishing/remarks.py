@@ -7,7 +7,7 @@ had no effect on any image.
 import re
 import shlex
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import median
@@ -109,16 +109,20 @@ def _find_duplicates(marker: Marker) -> Iterator[Remark]:
         )
 
 
+def _find_few_classes(marker: Marker, classes: Sequence[str]) -> Iterator[Remark]:
+    """Yields that there is one class, or none and no other annotation either."""
+    if len(classes) == 1:
+        yield Remark(f"All labels are one class, {show_names(classes)}.", "classes")
+    elif not classes and not any(each.written for each in marker.annotations.values()):
+        yield Remark("No image has a label.", "classes")
+
+
 def _find_classes(marker: Marker) -> Iterator[Remark]:
     of, counts = marker.counted_unit, marker.class_counts
     classes, unlabeled = len(marker.labels), counts.pop("", 0)
     filled = {name: count for name, count in counts.items() if count}
-    if len(filled) < 2 and marker.unit == "image" and marker.counted in (None, LABELS.name):
-        only = show_names([*filled])
-        if filled:
-            yield Remark(f"All labels are one class, {only}.", "classes")
-        else:
-            yield Remark("No image has a label.", "classes")
+    if marker.unit == "image" and marker.counted in (None, LABELS.name):
+        yield from _find_few_classes(marker, [*filled])
     if not filled:
         return
     for name, split in marker.splits.items():

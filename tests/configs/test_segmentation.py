@@ -1,0 +1,158 @@
+"""The configurations for collections with semantic masks, each run on a small copy of one."""
+
+import io
+import json
+from pathlib import Path
+
+import golden_inputs as of
+import numpy as np
+import pytest
+from PIL import Image
+from stored_records import read_records
+
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
+from recordmill.schemas.features import Example
+
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+
+
+def convert(folder, files, config, *more):
+    for path, data in files.items():
+        (folder / "in" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "in" / path).write_bytes(data)
+    flags = [f"--input={folder / 'in'}", f"--output={folder / 'out'}", "--set=report=false", *more]
+    assert launch([f"--config={CONFIGS / config}.yaml", *flags], build) == 0
+    return json.loads((folder / "out/recordmill.json").read_bytes())
+
+
+def decode(data):
+    return np.asarray(Image.open(io.BytesIO(data)))
+
+
+def stored_in(folder):
+    """The split and the ids of each image, by its name."""
+    found = {}
+    for path in (folder / "out").glob("*.tfrecord"):
+        for record in read_records(path):
+            features = Example.FromString(bytes(record)).features.feature
+            (name,) = features["image/filename"].bytes_list.value
+            (mask,) = features["image/segmentation/class/encoded"].bytes_list.value
+            found[name.decode()] = path.name.partition("-")[0], decode(mask)
+    return found
+
+
+def expect(files, pairs):
+    """What is stored of some pairs: the split of each image, and its mask."""
+    return {image.rpartition("/")[2]: (split, decode(files[mask])) for image, mask, split in pairs}
+
+
+def same(one, other):
+    return one.keys() == other.keys() and all(
+        one[name][0] == other[name][0] and np.array_equal(one[name][1], other[name][1])
+        for name in one
+    )
+
+
+def test_cityscapes(tmp_path):
+    files = of.cityscapes()
+    marker = convert(tmp_path, files, "cityscapes")
+    images = [path for path in files if path.startswith("leftImg8bit")]
+    pairs = [
+        (
+            path,
+            path.replace("leftImg8bit/", "gtFine/").replace("_leftImg8bit", "_gtFine_labelIds"),
+            "train" if "/train/" in path else "validation",
+        )
+        for path in images
+    ]
+    assert same(stored_in(tmp_path), expect(files, pairs))
+    assert (marker["labels"]["road"], marker["labels"]["bicycle"]) == (7, 33)
+    assert marker["ledger"]["rejected"] == {}
+    not_stored = "not stored: masks of objects (6), outlines of objects (6)"
+    assert any(not_stored in note for note in marker["notes"])
+
+
+def test_the_classes_of_training_of_cityscapes(tmp_path):
+    files = {
+        path.replace("_gtFine_labelIds", "_gtFine_labelTrainIds"): data
+        for path, data in of.cityscapes().items()
+    }
+    text = (CONFIGS / "cityscapes.yaml").read_text(encoding="utf-8")
+    (line,) = (line for line in text.splitlines() if "labelTrainIds" in line)
+    names = line.partition("source.class_names=")[2].rstrip("'")
+    masks = "source.masks=gtFine/{split}/{name}_gtFine_labelTrainIds"
+    more = ["--set", masks, "--set", f"source.class_names={names}"]
+    marker = convert(tmp_path, files, "cityscapes", *more)
+    assert len(stored_in(tmp_path)) == 6
+    assert (marker["labels"]["road"], marker["labels"]["bicycle"]) == (0, 18)
+
+
+def test_camvid(tmp_path):
+    files = of.camvid()
+    marker = convert(tmp_path, files, "camvid")
+    splits = {"train": "train", "val": "validation", "test": "test"}
+    pairs = [
+        (f"{word}_{n}.png", f"{word}annot/{word}_{n}.png", split)
+        for word, split in splits.items()
+        for n in range(3)
+    ]
+    assert same(stored_in(tmp_path), expect(files, pairs))
+    assert (marker["labels"]["sky"], marker["labels"]["unlabeled"]) == (0, 11)
+
+
+def test_camvid_in_colors(tmp_path):
+    colors = np.array([[128, 128, 128], [128, 0, 0], [0, 0, 0]], np.uint8)
+    files = of.camvid()
+    painted = {"label_colors.txt": b"128 128 128\tSky\n128 0 0\tBuilding\n0 0 0\tVoid\n"}
+    for path, data in files.items():
+        folder, _, name = path.rpartition("/")
+        if folder.endswith("annot"):
+            image = Image.fromarray(colors[decode(data) % 3])
+            place = f"{folder.removesuffix('annot')}_labels/{name.replace('.png', '_L.png')}"
+            painted[place] = of.encode(image, "PNG")
+        elif folder:
+            painted[path] = data
+    more = [
+        "--set=source.masks={split}_labels/{name}_L",
+        "--set=source.class_names=[]",
+        "--set=source.mask_colors=label_colors.txt",
+    ]
+    marker = convert(tmp_path, painted, "camvid", *more)
+    found = stored_in(tmp_path)
+    assert len(found) == 9
+    assert np.array_equal(found["val_1.png"][1], decode(files["valannot/val_1.png"]) % 3)
+    assert marker["labels"] == {"Sky": 0, "Building": 1, "Void": 2}
+
+
+def test_oxford_pets(tmp_path):
+    files = of.oxford_pets()
+    marker = convert(tmp_path, files, "oxford_pets")
+    pairs = [
+        (f"Bengal_{n}.jpg", f"annotations/trimaps/Bengal_{n}.png", "train" if n < 4 else "test")
+        for n in range(6)
+    ]
+    assert same(stored_in(tmp_path), expect(files, pairs))
+    assert marker["labels"] == {"unused": 0, "pet": 1, "background": 2, "border": 3}
+    assert marker["ledger"]["rejected"] == {}
+    assert marker["ledger"]["ignored"]["in_no_set"] == 2
+
+
+def test_masks_of_two_levels(tmp_path):
+    files = of.masks_of_two_levels()
+    marker = convert(tmp_path, files, "binary_masks")
+    found = stored_in(tmp_path)
+    assert found.keys() == {f"{n}.jpg" for n in (1, 2, 4, 5, 6, 7)}
+    for name, (_, ids) in found.items():
+        mask = decode(files[f"masks/{name[0]}.png"])
+        assert np.array_equal(ids, mask // 255)
+    assert marker["labels"] == {"background": 0, "object": 1}
+    assert marker["ledger"]["rejected"] == {"mask_size": 1, "no_image": 1, "no_mask_file": 1}
+    assert marker["annotations"]["segmentation"] == {
+        "unit": "semantic mask",
+        "listed": 9,
+        "written": 6,
+        "dropped": {"mask_size": 1, "no_mask_file": 1, "with_rejected_images": 1},
+    }

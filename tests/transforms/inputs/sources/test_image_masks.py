@@ -1,0 +1,186 @@
+import numpy as np
+import pytest
+from PIL import Image
+
+from recordmill.annotations.segmentation import Segmentation
+from recordmill.imaging.masks.mask_file import pack_color
+from recordmill.schemas.errors import SettingError
+from recordmill.schemas.image_ref import ClassNames, ImageRef
+from recordmill.transforms.inputs.sources.image_masks import ImageMasks
+from recordmill.transforms.inputs.sources.source import list_file
+
+
+def write(folder, *paths):
+    for path in paths:
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        if path.endswith(".txt"):
+            (folder / path).write_text("1\n", encoding="utf-8")
+        else:
+            Image.fromarray(np.zeros((4, 6), np.uint8)).save(folder / path)
+
+
+def refer(folder, path, **settings):
+    (found,) = list_file(ImageMasks(**settings), path, ImageRef(path, str(folder / path), 7, "1"))
+    return found
+
+
+def segmentation_of(ref):
+    (kind, packed), *others = ref.annotations
+    assert (kind, others) == ("segmentation", [])
+    return Segmentation.unpack(packed)
+
+
+def fate(found):
+    return found.status, found.reason, found.detail
+
+
+def test_an_image_has_the_mask_of_its_name(tmp_path):
+    write(tmp_path, "a/images/x/1.jpg", "a/masks/x/1.png")
+    settings = {"images": "{split}/images/{name}", "masks": "{split}/masks/{name}"}
+    ref = refer(tmp_path, "a/images/x/1.jpg", **settings, mask_threshold=9)
+    assert (ref.status, ref.split, ref.key) == ("", "a", "a/images/x/1.jpg")
+    assert segmentation_of(ref) == Segmentation("a/masks/x/1.png", 9)
+    (mask,) = ref.files
+    assert (mask.key, mask.uri) == ("a/masks/x/1.png", str(tmp_path / "a/masks/x/1.png"))
+    assert mask.size == (tmp_path / "a/masks/x/1.png").stat().st_size
+    found = refer(tmp_path, "a/masks/x/1.png", **settings)
+    assert fate(found) == ("ignored", "taken_only_by_name", "")
+
+
+@pytest.mark.parametrize(
+    ("images", "masks", "image", "mask"),
+    [
+        ("{name}", "{name}_mask", "1.jpg", "1_mask.png"),
+        ("{name}", "{name}_mask", "1_mask_x.jpg", "1_mask_x_mask.bmp"),
+        ("{name}.jpg", "{name}.png", "1.jpg", "1.png"),
+        ("{name}_rgb", "{name}", "1_rgb.png", "1.png"),
+        ("img_{name}", "mask_{name}", "img_7.jpg", "mask_7.png"),
+        ("images/{name}", "masks/{name}", "images/IMG 1.JPG", "masks/img 1.png"),
+        ("{split}/{name}", "{split}annot/{name}", "train/1.png", "trainannot/1.png"),
+        ("a [1]/{name}", "b*/{name}", "a [1]/x.jpg", "b*/x.png"),
+    ],
+)
+def test_templates_tell_images_from_masks(images, masks, image, mask, tmp_path):
+    write(tmp_path, image, mask)
+    ref = refer(tmp_path, image, images=images, masks=masks)
+    assert [file.key for file in ref.files] == [mask]
+    assert refer(tmp_path, mask, images=images, masks=masks).reason == "taken_only_by_name"
+
+
+def test_what_has_no_partner_is_rejected_and_counted(tmp_path):
+    write(tmp_path, "images/1.jpg", "masks/2.png", "depth/1.png", "masks/note.txt")
+    found = refer(tmp_path, "images/1.jpg")
+    assert fate(found) == ("rejected", "no_mask_file", "there is no mask masks/1")
+    assert segmentation_of(found) == Segmentation("masks/1")
+    found = refer(tmp_path, "masks/2.png")
+    assert fate(found) == ("rejected", "no_image", "there is no image images/2 for this mask")
+    assert segmentation_of(found) == Segmentation("masks/2.png")
+    detail = "it matches neither source.images (images/{name}) nor source.masks (masks/{name})"
+    found = refer(tmp_path, "depth/1.png")
+    assert fate(found) == ("rejected", "name_mismatch", detail)
+    assert refer(tmp_path, "masks/note.txt").reason == "taken_only_by_name"
+
+
+def test_two_masks_of_one_image_are_refused(tmp_path):
+    write(tmp_path, "images/1.jpg", "masks/1.png", "masks/1.bmp")
+    found = refer(tmp_path, "images/1.jpg")
+    assert found.reason == "bad_annotations"
+    assert found.detail == "it has several masks: masks/1.bmp, masks/1.png: remove all but one"
+
+
+def test_colors_and_names_come_from_one_table(tmp_path):
+    write(tmp_path, "images/1.jpg", "masks/1.png")
+    table = tmp_path / "colors.csv"
+    table.write_text('name,r,g,b\nsky,1,2,3\n"a car",0,0,255\n', encoding="utf-8")
+    settings = {"mask_colors": "colors.csv"}
+    colors = (pack_color(1, 2, 3), pack_color(0, 0, 255))
+    given = segmentation_of(refer(tmp_path, "images/1.jpg", **settings))
+    assert given == Segmentation("masks/1.png", None, colors)
+    file = ImageRef("colors.csv", str(table))
+    announced, notice = list_file(ImageMasks(**settings), "colors.csv", file)
+    assert announced == ClassNames.of(file, {"sky": 0, "a car": 1})
+    assert (notice.status, notice.reason) == ("ignored", "class_names")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "classes"),
+    [
+        ("names.txt", "sky\ncar\n", {"sky": 0, "car": 1}),
+        ("names.txt", "7:road\n255:void\n", {"road": 7, "void": 255}),
+        ("data.yaml", "names: [sky, car]\n", {"sky": 0, "car": 1}),
+        ("data.yaml", "names: {3: sky, 1: car}\n", {"car": 1, "sky": 3}),
+    ],
+)
+def test_a_file_names_the_classes_of_ids(name, text, classes, tmp_path):
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    file = ImageRef(name, str(tmp_path / name))
+    announced, _ = list_file(ImageMasks(class_names_file=name), name, file)
+    assert dict(zip(announced.names, announced.numbers, strict=True)) == classes
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (None, "there is no such file"),
+        ("256:road\n", "the id of 'road' is not from 0 to 255"),
+        ("", "it has no names, or a class without a name, or a number twice"),
+    ],
+)
+def test_a_bad_file_of_names_rejects_the_images(text, why, tmp_path):
+    write(tmp_path, "images/1.jpg", "masks/1.png")
+    if text is not None:
+        (tmp_path / "names.txt").write_text(text, encoding="utf-8")
+    found = refer(tmp_path, "images/1.jpg", class_names_file="names.txt")
+    assert found.reason == "bad_annotations"
+    assert found.detail.startswith("names.txt names no classes: ")
+    assert text is None or why in found.detail
+
+
+def test_lists_give_splits(tmp_path):
+    write(tmp_path, *(f"images/{n}.jpg" for n in range(5)), *(f"masks/{n}.png" for n in range(5)))
+    (tmp_path / "lists").mkdir()
+    texts = {
+        "trainval": "0\n1\n2\n",
+        "train": "0.jpg\n",
+        "val": "images/1.jpg masks/1.png\n",
+        "test": "3 1 -1\n",
+        "all": "0\n1\n2\n3\n4\n",
+    }
+    for word, text in texts.items():
+        (tmp_path / f"lists/{word}.txt").write_text(text, encoding="utf-8")
+    found = [refer(tmp_path, f"images/{n}.jpg", sets="lists/{split}.txt") for n in range(5)]
+    assert [each.split for each in found[:4]] == ["train", "val", "trainval", "test"]
+    assert fate(found[4]) == ("ignored", "in_no_set", "")
+    found = refer(tmp_path, "masks/4.png", sets="lists/{split}.txt")
+    assert fate(found) == ("ignored", "in_no_set", "")
+    found = refer(tmp_path, "images/0.jpg", sets="none/{split}.txt")
+    assert found.detail == "there is no list none/{split}.txt (source.sets)"
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"images": "images"}, "source.images is 'images': write {name} once in it"),
+        ({"masks": "{name}/{name}"}, "source.masks is '{name}/{name}': write {name} once in it"),
+        ({"masks": "{path}"}, "it can use only {name} and {split} in braces"),
+        ({"masks": "{split}/{name}"}, "source.masks has {split}: write it in source.images, too"),
+        ({"masks": "images/{name}"}, "source.masks is that of the images"),
+        (
+            {"images": "{split}/{name}", "sets": "{split}.txt"},
+            "source.sets gives splits, and so does {split}: remove one",
+        ),
+        (
+            {"class_names": ("a",), "mask_colors": "x.txt"},
+            "source.class_names names classes, and so does source.mask_colors: remove one",
+        ),
+        (
+            {"mask_colors": "x.txt", "mask_threshold": 9},
+            "source.mask_threshold is for masks",
+        ),
+        ({"class_names": ("a", "a")}, "two classes are named 'a'"),
+    ],
+)
+def test_settings_that_contradict_each_other(settings, sentence):
+    with pytest.raises(SettingError) as error:
+        ImageMasks(**settings)
+    assert sentence in str(error.value)

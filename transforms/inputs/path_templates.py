@@ -1,0 +1,105 @@
+"""Templates of paths, such as `{split}/images/{name}`, which name an image and the files it has."""
+
+import posixpath
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+
+from recordmill.schemas.errors import SettingError
+from recordmill.transforms.inputs.image_names import names_in
+from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
+from recordmill.transforms.inputs.patterns import check_template
+
+NAME, SPLIT = "name", "split"
+
+_FORMS = {NAME: "(?P<name>.+)", SPLIT: "(?P<split>[^/]+)"}
+_PLACE = re.compile(r"\{(name|split)\}")
+
+
+@cache
+def template_of(text: str) -> "PathTemplate":
+    """Returns the template with this text, from memory: each listed file is compared with it."""
+    return PathTemplate(text)
+
+
+@dataclass(frozen=True)
+class PathTemplate:
+    """The paths of some files below an input.
+
+    `{name}` stands for what the paths of an image and of its other files have in common, which may
+    have slashes; `{split}` for one folder, or a part of a folder's or file's name.
+
+    Attributes:
+        text: the template. If it ends with no image's extension, any of them may follow.
+    """
+
+    text: str
+
+    def check(self, key: str) -> None:
+        """Checks that the template names one file for each image.
+
+        Args:
+            key: the YAML key that it was written under, for the message.
+
+        Raises:
+            SettingError: it has other names in braces, one twice, or no `{name}`.
+        """
+        check_template(self.text, key, NAME, SPLIT)
+        found = _PLACE.findall(self.text)
+        if NAME not in found or len(found) > len({*found}):
+            raise SettingError(
+                key, f"is {self.text!r}: write {{name}} once in it, and {{split}} once at most"
+            )
+
+    @property
+    def has_split(self) -> bool:
+        """Whether the template has `{split}`."""
+        return f"{{{SPLIT}}}" in self.text
+
+    @property
+    def letters(self) -> int:
+        """How many letters of a path it decides: of two that match, the longer one counts."""
+        return len(_PLACE.sub("", self.text))
+
+    def match(self, path: str) -> Mapping[str, str] | None:
+        """Returns the words that stand for `{name}` and `{split}` in a path; None if it differs."""
+        if not self._names_ending:
+            path, ending = posixpath.splitext(path)
+            if ending.lower() not in IMAGE_ENDINGS:
+                return None
+        found = self._pattern.fullmatch(path)
+        return found.groupdict() if found else None
+
+    def find(self, root: str, words: Mapping[str, str]) -> list[str]:
+        """Returns the files of an image, below the root; usually there is one.
+
+        If there is none, a file counts whose name differs in Unicode's form or case alone, unless
+        there are several.
+
+        Args:
+            root: the input.
+            words: as `match` gives them.
+        """
+        folder, name = posixpath.split(self.fill(words))
+        names = names_in(f"{root}/{folder}".rstrip("/"))
+        if self._names_ending:
+            stem = posixpath.splitext(name)[0]
+            found = name if name in names.images(stem) else names.find_name(name)
+            return [posixpath.join(folder, found)] if found else []
+        images = names.images(name) or names.images(names.find_stem(name))
+        return [posixpath.join(folder, each) for each in images]
+
+    def fill(self, words: Mapping[str, str]) -> str:
+        """Returns the path for some words, without an extension if the template has none."""
+        return _PLACE.sub(lambda found: words.get(found[1], ""), self.text)
+
+    @cached_property
+    def _names_ending(self) -> bool:
+        return self.text.lower().endswith(IMAGE_ENDINGS)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        parts = _PLACE.split(self.text)
+        forms = (_FORMS[part] if at % 2 else re.escape(part) for at, part in enumerate(parts))
+        return re.compile("".join(forms), re.DOTALL)

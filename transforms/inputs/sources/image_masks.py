@@ -1,0 +1,218 @@
+"""Images with semantic masks in files of their own: `images/1.jpg` and `masks/1.png`."""
+
+import posixpath
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from recordmill.annotations.annotation import pack_annotations
+from recordmill.annotations.segmentation import Segmentation
+from recordmill.schemas.errors import SettingError
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, SourceFile
+from recordmill.schemas.setting_fields import AtLeastOne
+from recordmill.transforms.inputs.image_suffixes import is_image_name
+from recordmill.transforms.inputs.mask_classes import MaskClasses, read_mask_classes
+from recordmill.transforms.inputs.named_files import DataFile, key_of, locate
+from recordmill.transforms.inputs.path_templates import NAME, SPLIT, PathTemplate, template_of
+from recordmill.transforms.inputs.sources.source import Source
+from recordmill.transforms.inputs.split_lists import find_listed_word
+from recordmill.transforms.inputs.unclaimed_files import find_sibling
+
+_SIBLINGS = {
+    "*_polygons.json": "outlines of objects",
+    "*_instanceIds.png": "masks of objects",
+    "*_instanceTrainIds.png": "masks of objects",
+    "*_color.png": "",
+    "*_labelIds.png": "",
+    "*_labelTrainIds.png": "",
+    "annotations/xmls/*.xml": "boxes",
+    "annotations/*.txt": "lists of images",
+    "ImageSets/**.txt": "split lists",
+    "Annotations/*.xml": "boxes",
+    "SegmentationObject/**": "masks of objects",
+}
+"""Files of Cityscapes, of Oxford's pets and of Pascal VOC, with what is not stored of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImageMasks(Source):
+    """The source `image_masks`.
+
+    Each image has one semantic mask, whose values are ids of classes. In paths below the input,
+    `{name}` stands for what the image and the mask have in common, `{split}` for the word for
+    `splits.from_source`. A path without an extension stands for any of an image. An image without a
+    mask is rejected (`no_mask_file`), and so are a mask without an image (`no_image`) and an image
+    that matches neither path (`name_mismatch`).
+
+    Attributes:
+        images: the path of an image: `{split}/images/{name}`.
+        masks: the path of its mask: `{split}/masks/{name}_mask`. A file that matches both paths is
+            what the longer one says.
+        sets: the path of split lists, such as `ImageSets/Segmentation/{split}.txt`, with a name in
+            each line; images on no list are ignored. Empty: there are none.
+        class_names: the names of the classes with the ids 0, 1, ...
+        class_names_file: a file below the input that names them: a name or `id:name` per line, or
+            `data.yaml`.
+        mask_colors: for masks of colors: a table below the input with a line `R G B name` per
+            class, or a JSON object of a color per name. The first class has the id 0.
+        mask_threshold: for masks of two levels, such as 0 and 255: the smallest value of the class
+            1; others are 0. By default, values are ids.
+    """
+
+    images: str = "images/{name}"
+    masks: str = "masks/{name}"
+    sets: str = ""
+    class_names: tuple[str, ...] = ()
+    class_names_file: str = ""
+    mask_colors: str = ""
+    mask_threshold: AtLeastOne | None = None
+
+    other_files: ClassVar[str] = "taken_only_by_name"
+    classes_from: ClassVar[str] = "source.class_names"
+
+    def __post_init__(self) -> None:
+        """Raises SettingError if a template is invalid, or settings contradict each other."""
+        for key, template in (("images", self._image), ("masks", self._mask)):
+            template.check(f"source.{key}")
+        if self.images == self.masks:
+            raise SettingError("source.masks", "is that of the images: write where masks are")
+        if self._mask.has_split and not self._image.has_split:
+            raise SettingError("source.masks", "has {split}: write it in source.images, too")
+        if self.sets and self._image.has_split:
+            raise SettingError("source.sets", "gives splits, and so does {split}: remove one")
+        named = ("class_names", "class_names_file", "mask_colors")
+        given = [f"source.{key}" for key in named if getattr(self, key)]
+        if len(given) > 1:
+            raise SettingError(given[0], f"names classes, and so does {given[1]}: remove one")
+        if self.mask_colors and self.mask_threshold is not None:
+            raise SettingError(
+                "source.mask_threshold",
+                "is for masks of two levels, and source.mask_colors for masks of colors: remove "
+                "one of them",
+            )
+        self.classes()
+
+    @property
+    def gives_labels(self) -> bool:
+        """Whether ids have names."""
+        return bool(self.class_names or self._names_file)
+
+    @property
+    def siblings(self) -> Mapping[str, str]:
+        """Files of collections with semantic masks; not the lists in use."""
+        lists = {self.sets.replace(f"{{{SPLIT}}}", "*"): ""} if self.sets else {}
+        return lists | {each: what for each, what in _SIBLINGS.items() if each not in lists}
+
+    @property
+    def shared_files(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The file that names the classes."""
+        return (self._names_file,) if self._names_file else ()
+
+    @property
+    def remedies(self) -> Mapping[str, str]:
+        """For images without a mask, masks without an image, and other images."""
+        where = "is where masks are: correct it, or leave these images out with ignore"
+        return {
+            "no_mask_file": f"source.masks ({self.masks!r}) {where}",
+            "no_image": f"source.images ({self.images!r}) is where images are: correct it, or "
+            "leave these masks out with ignore",
+            "name_mismatch": "correct source.images or source.masks, or leave these files out with "
+            "ignore",
+        }
+
+    def annotations(self) -> Mapping[str, str]:
+        """Returns that images have a semantic mask."""
+        return {"segmentation": "source.masks"}
+
+    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
+        """Yields an image with its mask; or notices on a mask, a table or another file."""
+        data = DataFile(path, file)
+        if path == self._names_file:
+            named = self._read_classes(data)
+            if named.names:
+                yield ClassNames.of(file, named.names)
+            yield file.notice("ignored", "class_names")
+            return
+        roles = sorted((self._mask, self._image), key=lambda each: -each.letters)
+        template = next((each for each in roles if each.match(path) is not None), None)
+        if not is_image_name(path):
+            yield file.notice("ignored", self.other_files)
+        elif template is None:
+            yield self._place_other(path, file)
+        elif template is self._mask:
+            yield self._find_image(data)
+        else:
+            yield self._find_mask(data)
+
+    def uses(self, ref: ImageRef) -> Iterable[str]:
+        """Returns the image, its mask, and the lists that may have given its split."""
+        return ref.uri, *(file.uri for file in ref.files)
+
+    def _find_mask(self, image: DataFile) -> ImageRef:
+        """Returns an image with its mask; a notice if it has none, or is on no list."""
+        words = self._match(self._image, image)
+        file = image.ref.replace(split=words.get(SPLIT) or image.ref.split)
+        if self.sets:
+            word = find_listed_word(image.root, self.sets, words[NAME])
+            if word is None:
+                return file.notice("ignored", "in_no_set")
+            file = file.replace(split=word)
+        found = self._mask.find(image.root, words)
+        expected = self._mask.fill(words)
+        key = key_of(file.key, image.path, found[0] if found else expected)
+        classes = self._read_classes(image)
+        given = Segmentation(key, self.mask_threshold, classes.colors)
+        ref = file.replace(annotations=pack_annotations([given]))
+        if not found:
+            return ref.notice("rejected", "no_mask_file", f"there is no mask {expected}")
+        if len(found) > 1:
+            detail = f"it has several masks: {', '.join(found)}: remove all but one"
+            return ref.notice("rejected", "bad_annotations", detail)
+        return ref.replace(files=(SourceFile(key, *locate(image.root, found[0])),))
+
+    def _find_image(self, mask: DataFile) -> ImageRef:
+        """Returns a notice on a mask: it is read with its image, or has none."""
+        words = self._match(self._mask, mask)
+        if self.sets and find_listed_word(mask.root, self.sets, words[NAME]) is None:
+            return mask.ref.notice("ignored", "in_no_set")
+        if self._image.find(mask.root, words):
+            return mask.ref.notice("ignored", self.other_files)
+        lost = pack_annotations([Segmentation(mask.ref.key)])
+        detail = f"there is no image {self._image.fill(words)} for this mask"
+        return mask.ref.replace(annotations=lost).notice("rejected", "no_image", detail)
+
+    def _place_other(self, path: str, file: ImageRef) -> ImageRef:
+        """Returns a notice on an image that is neither one of these nor a mask."""
+        known = find_sibling(path, self.siblings)
+        if known is not None:
+            return file.notice("ignored", self.other_files if known else "known_sibling")
+        detail = f"it matches neither source.images ({self.images}) nor source.masks ({self.masks})"
+        return file.notice("rejected", "name_mismatch", detail)
+
+    @staticmethod
+    def _match(template: PathTemplate, file: DataFile) -> Mapping[str, str]:
+        """Returns the words in a path that matches, as the store spells them."""
+        return template.match(file.spelled) or template.match(file.path) or {}
+
+    def _read_classes(self, file: DataFile) -> MaskClasses:
+        """Returns the classes that a file names, and their colors if it has them."""
+        if not self._names_file:
+            return MaskClasses({})
+        return read_mask_classes(file.root, self._names_file, bool(self.mask_colors))
+
+    @property
+    def _names_file(self) -> str | None:
+        """The path of the file that names the classes; None if there is none."""
+        named = self.class_names_file or self.mask_colors
+        return posixpath.normpath(named) if named else None
+
+    @property
+    def _image(self) -> PathTemplate:
+        return template_of(self.images)
+
+    @property
+    def _mask(self) -> PathTemplate:
+        return template_of(self.masks)
+
+
+SOURCE = ImageMasks

@@ -21,6 +21,7 @@ from recordmill.pipeline.configuration.config import AUTO, Layout, flags_of
 from recordmill.pipeline.configuration.look_at_input import look_at_input, look_deeper
 from recordmill.pipeline.configuration.offer_layouts import offer_layouts
 from recordmill.pipeline.configuration.preflight import check_local_inputs, is_input_name
+from recordmill.pipeline.configuration.recognize_masks import recognize_masks
 from recordmill.pipeline.configuration.refuse_archives import (
     refuse_contents,
     refuse_mixture,
@@ -32,7 +33,11 @@ from recordmill.pipeline.configuration.refuse_contradictions import (
     refuse_contradictions,
     refuse_wrapper,
 )
-from recordmill.pipeline.configuration.refuse_pairs import refuse_pairs
+from recordmill.pipeline.configuration.refuse_pairs import (
+    find_lists,
+    find_pairs_in,
+    refuse_pairs,
+)
 from recordmill.pipeline.configuration.refuse_splits import (
     refuse_given_splits,
     refuse_splits_in_names,
@@ -403,10 +408,9 @@ def recognize(
         ]
     found = [*_recognize_as(kinds, sketch)]
     others = [each for each in found if each.is_firm and each.kind != "class_folders"]
-    if "class_folders" in kinds and "source" not in written and not others:
-        refuse_pairs(sketch, place, _listing(written), inputs)
-        if "splits" not in written:
-            refuse_splits_of_classes(sketch, place)
+    if not others:
+        segmented = _recognize_pairs(sketch, kinds, place, written, inputs)
+        found = [segmented] if segmented else found
     found = [each for each in found if _is_offered(each, written)]
     found = _without_named_folders([each for each in found if each.is_firm] or found)
     if "source" not in written:
@@ -424,6 +428,33 @@ def recognize(
     for each in found:
         _ask(each, place, written)
     return next(iter(found), None)
+
+
+def _recognize_pairs(
+    sketch: FolderSketch,
+    kinds: Sequence[str],
+    place: str,
+    written: Mapping[str, Any],
+    inputs: int,
+) -> Recognized | None:
+    """Recognizes images with masks; None if there are none.
+
+    Raises:
+        UsageError: there are second images besides masks, or splits, and all would be class
+            folders.
+    """
+    if "image_masks" not in kinds and "class_folders" not in kinds:
+        return None
+    listing, pairs = _listing(written), find_pairs_in(sketch, inputs)
+    found = None
+    if pairs and "image_masks" in kinds:
+        source = part_of(written, "source")
+        found = recognize_masks(sketch, pairs, find_lists(sketch, pairs), listing, source, inputs)
+    if found is None and "class_folders" in kinds and "source" not in written:
+        refuse_pairs(sketch, place, listing, pairs)
+        if "splits" not in written:
+            refuse_splits_of_classes(sketch, place)
+    return found
 
 
 def _recognize_as(kinds: Sequence[str], sketch: FolderSketch) -> Iterator[Recognized]:

@@ -15,6 +15,7 @@ from recordmill.transforms.inputs.file_roles import YOLO_TEXT
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, given_splits
 from recordmill.transforms.inputs.found_pairs import Pairs
 from recordmill.transforms.inputs.listed_pairs import make_looker
+from recordmill.transforms.inputs.mask_pairs import without_other_masks
 from recordmill.transforms.inputs.pair_names import split_word_of
 from recordmill.transforms.inputs.pairs import find_pairs, patterns_of
 from recordmill.transforms.inputs.patterns import escape_glob
@@ -32,8 +33,19 @@ The listing reads `listed_pairs.MOST_READ_ON_STORE` more.
 """
 
 
+def find_pairs_in(sketch: FolderSketch, inputs: int = 1) -> Pairs | None:
+    """Finds pairs of images in an input, by their names and looks; None if there are none.
+
+    Args:
+        sketch: the input.
+        inputs: how many inputs share the requests to a store.
+    """
+    images = {path: without_other_masks(names) for path, names in _list_images(sketch).items()}
+    return find_pairs(images, make_looker(sketch.root, MOST_READ // inputs))
+
+
 def refuse_pairs(
-    sketch: FolderSketch, place: str, listing: ListingSettings, inputs: int = 1
+    sketch: FolderSketch, place: str, listing: ListingSettings, pairs: Pairs | None
 ) -> None:
     """Refuses an input that holds second images, such as masks, if it would be class folders.
 
@@ -42,17 +54,14 @@ def refuse_pairs(
         place: the input's path.
         listing: the patterns and the group that the user has given. Images that `splits.group`
             keeps together may be several of one thing.
-        inputs: how many inputs share the requests to a store.
+        pairs: what `find_pairs_in` has found.
 
     Raises:
         UsageError: there are second images; the text has the commands that leave them out.
     """
-    contents = {**sketch.names, **sketch.deeper}
-    images = {path: each.images for path, each in contents.items() if each.images}
-    look = make_looker(sketch.root, MOST_READ // inputs)
-    pairs = find_pairs(images, look) or _find_by_names(sketch)
+    pairs = pairs or _find_by_names(sketch)
     if pairs is None and listing.group is None:
-        pairs = _find_views(sketch, images)
+        pairs = _find_views(sketch, _list_images(sketch))
     if pairs is None:
         return
     said = "masks and other second images are not stored, and are not classes"
@@ -60,7 +69,7 @@ def refuse_pairs(
         said = f"{', '.join(pairs.left_out)} may hold annotations, which are not read"
         if text := _find_yolo_text(sketch, pairs.left_out):
             said = f"{text} is a text file of YOLO: {_explain_yolo_names(pairs, text)} to read it"
-    lists = _find_lists(sketch, pairs)
+    lists = find_lists(sketch, pairs)
     if lists:
         said = f"{said}, nor are the lists that name both, such as {lists[0]}"
     escaped = [f"/{escape_glob(path)}" for path in lists]
@@ -83,6 +92,12 @@ def refuse_pairs(
 def _hold_classes(kept: Sequence[str]) -> bool:
     """Returns whether the sides are around folders of several names, as in `raw/cat`, `raw/dog`."""
     return len({posixpath.basename(path) for path in kept if "/" in path}) > 1
+
+
+def _list_images(sketch: FolderSketch) -> dict[str, Sequence[str]]:
+    """Returns the images that were seen in each folder."""
+    contents = {**sketch.names, **sketch.deeper}
+    return {path: each.images for path, each in contents.items() if each.images}
 
 
 def _find_views(sketch: FolderSketch, images: Mapping[str, Sequence[str]]) -> Pairs | None:
@@ -119,8 +134,8 @@ def _explain_yolo_names(pairs: Pairs, text: str) -> str:
     )
 
 
-def _find_lists(sketch: FolderSketch, pairs: Pairs) -> list[str]:
-    """The lists of images and their masks that say no more than the folders of splits do."""
+def find_lists(sketch: FolderSketch, pairs: Pairs) -> list[str]:
+    """Returns the lists of images and masks that say no more than the folders of splits do."""
     drawn = {posixpath.basename(path) for path in pairs.left_out}
     photos = {posixpath.basename(path) for path in pairs.kept}
     found = []

@@ -1,0 +1,180 @@
+"""Recognizes images with semantic masks: parallel folders, or masks next to their images."""
+
+import posixpath
+import shlex
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+import orjson
+
+from recordmill import storage
+from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.settings.source import ListingSettings
+from recordmill.transforms.inputs.folder_sketch import (
+    FolderSketch,
+    Recognized,
+    given_splits,
+    split_for_word,
+)
+from recordmill.transforms.inputs.found_pairs import Pairs
+from recordmill.transforms.inputs.image_looks import SAMPLED_FILES, spread
+from recordmill.transforms.inputs.mask_classes import MaskClasses, read_mask_classes
+from recordmill.transforms.inputs.mask_looks import MaskLook, look_at_masks
+from recordmill.transforms.inputs.mask_pairs import MaskPairs, find_mask_pairs
+from recordmill.transforms.inputs.patterns import escape_glob
+from recordmill.transforms.inputs.split_lists import BOTH, find_list_words, name_listed
+from recordmill.transforms.inputs.tables.class_name_files import NAME_LISTS
+
+MOST_READ_ON_STORE = 4
+"""Masks of all inputs that are read on stores, where each takes a request."""
+
+_COLOR_TABLES = (
+    *("label_colors.txt", "labelmap.txt", "colors.txt", "colormap.txt", "class_dict.csv"),
+    *("label_map.json", "colormap.json", "colors.json", "classes.json", "palette.json"),
+)
+"""Names of tables of colors."""
+
+_NAME_FILES = (*NAME_LISTS, "codes.txt", "data.yaml")
+"""Names of files that name the classes of ids."""
+
+_NAMING = ("class_names", "class_names_file", "mask_colors")
+"""The settings of the source that name the classes."""
+
+
+def recognize_masks(
+    sketch: FolderSketch,
+    pairs: Pairs,
+    lists: Sequence[str],
+    listing: ListingSettings,
+    given: Mapping[str, Any],
+    inputs: int = 1,
+) -> Recognized | None:
+    """Recognizes images and masks; None if second images may be something else.
+
+    Args:
+        sketch: the input.
+        pairs: what its second images are.
+        lists: files that name images and masks, and say no more than folders do.
+        listing: the patterns that the user has given.
+        given: the settings of the source that the user has given.
+        inputs: how many inputs share the requests to a store.
+    """
+    contents = {**sketch.names, **sketch.deeper}
+    images = {path: each.images for path, each in contents.items() if each.images}
+    found = find_mask_pairs(pairs, images)
+    if found is None or not sketch.root:
+        return None
+    is_local = storage.is_local(sketch.root)
+    most = SAMPLED_FILES if is_local else MOST_READ_ON_STORE // inputs
+    look = look_at_masks(sketch.root, spread(found.found, most), is_local) if most else None
+    if look is None:
+        return None
+    source: dict[str, Any] = {"kind": "image_masks", "images": found.images, "masks": found.masks}
+    named = {key: given[key] for key in _NAMING if given.get(key)} or _find_classes(sketch, look)
+    source |= named
+    if look.form == "levels":
+        source["mask_threshold"] = look.threshold
+    settings: dict[str, Any] = {"source": source, "convention": "deeplab"}
+    if found.words:
+        settings |= given_splits("from_source", found.words)
+    elif lists_of_splits := _find_split_lists(sketch, found):
+        source["sets"], words = lists_of_splits
+        splits = {word: split_for_word(word) or "train" for word in words}
+        settings["splits"] = {"from_source": splits}
+    if named:
+        settings["labels"] = {"ids": "integers"}
+    ignored = [f"/{escape_glob(each)}/" for each in found.without_masks]
+    ignored += [f"/{escape_glob(each)}" for each in lists]
+    if ignored:
+        settings["ignore"] = ignored
+    questions = _ask_for_values(look, bool(named)), _ask_for_patterns(ignored, listing)
+    return Recognized(
+        settings,
+        _describe(found),
+        questions=tuple(each for each in questions if each),
+    )
+
+
+def _describe(found: MaskPairs) -> str:
+    image, mask = found.found[0]
+    said = f"image and mask pairs: {len(found.found):,}, such as {image} and {mask}"
+    if found.without_masks:
+        said += f"; left out, without masks: {', '.join(found.without_masks)}"
+    return said
+
+
+def _find_classes(sketch: FolderSketch, look: MaskLook) -> Mapping[str, str]:
+    """Returns the setting for the file at the top that names the classes; empty if none does."""
+    has_colors = look.form == "colors"
+    key, names = ("mask_colors", _COLOR_TABLES) if has_colors else ("class_names_file", _NAME_FILES)
+    if look.form not in ("ids", "colors"):
+        return {}
+    for name in sketch.top.files:
+        if name.lower() in names:
+            with suppress(Rejected):
+                if _fits(read_mask_classes(sketch.root, name, has_colors), look):
+                    return {key: name}
+    return {}
+
+
+def _find_split_lists(sketch: FolderSketch, found: MaskPairs) -> tuple[str, list[str]] | None:
+    """Returns the path of the lists that name images, and their words; None if there are none."""
+    stems = {posixpath.splitext(posixpath.basename(image))[0] for image, _ in found.found}
+    for folder, names in sketch.names.items():
+        words = find_list_words("{split}.txt", names.files)
+        if not words or posixpath.basename(folder) == "Main":
+            continue
+        words = [word for word in words if word != BOTH or not {"train", "val"} & {*words}]
+        with suppress(OSError, UnicodeDecodeError):
+            heads = (
+                storage.read_range(f"{sketch.root}/{posixpath.join(folder, word)}.txt", 0, 2**20)
+                for word in words
+            )
+            if all(name_listed(head) & stems for head in heads):
+                return posixpath.join(folder, "{split}.txt"), words
+    return None
+
+
+def _fits(classes: MaskClasses, look: MaskLook) -> bool:
+    """Returns whether a file names all values that were seen; 255 may have no name."""
+    known = set(classes.colors) if classes.colors else {*classes.names.values(), 255}
+    return look.values <= known
+
+
+def _ask_for_values(look: MaskLook, are_named: bool) -> tuple[str, tuple[str, ...]] | None:
+    """Asks what values mean if that is not certain."""
+    if look.form == "smooth levels":
+        advice = (
+            "its masks have two levels with others between them: add --set "
+            f"source.mask_threshold={look.threshold}, and values from {look.threshold} on become "
+            "the class 1, others 0"
+        )
+        return advice, ("source.mask_threshold",)
+    if look.form == "colors" and not are_named:
+        shown = ", ".join(f'"class {at}": {list(_split(color))}' for at, color in _list_some(look))
+        advice = (
+            "its masks have colors, and no table names them: write one next to the folders, such "
+            f"as colors.json with {{{shown}}}, and add --set source.mask_colors=colors.json"
+        )
+        return advice, ("source.mask_colors",)
+    return None
+
+
+def _list_some(look: MaskLook) -> list[tuple[int, int]]:
+    return [*enumerate(sorted(look.values)[:3])]
+
+
+def _split(color: int) -> tuple[int, int, int]:
+    """Returns red, green and blue of a value of a mask."""
+    return color & 255, color >> 8 & 255, color >> 16
+
+
+def _ask_for_patterns(
+    ignored: Sequence[str], listing: ListingSettings
+) -> tuple[str, tuple[str, ...]] | None:
+    """Asks for the patterns that the user's own replace."""
+    if not ignored or not listing.ignore:
+        return None
+    text = orjson.dumps([*listing.ignore, *ignored]).decode()
+    return f"files without masks are left: add --set {shlex.quote(f'ignore={text}')}", ()

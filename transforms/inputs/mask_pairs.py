@@ -1,0 +1,273 @@
+"""Pairs of images and masks: the templates of paths that name both sides, from their names."""
+
+import posixpath
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+from recordmill.transforms.inputs.folder_sketch import split_for_word
+from recordmill.transforms.inputs.found_pairs import Pairs
+from recordmill.transforms.inputs.image_looks import LOSSLESS
+from recordmill.transforms.inputs.pair_names import cores_of, is_telling, split_word_of, stem_of
+from recordmill.transforms.inputs.unlikely_classes import NO_CLASS
+
+_LEAST_PAIRED = 0.9
+"""The smallest share of images that have a mask, and of masks that have an image."""
+
+_PREDICTED = re.compile("pred(ict|s?$|s?[^a-z])", re.IGNORECASE)
+"""What is in the names of masks that a model has drawn: they are not what others learn from."""
+
+_CITIES = "leftimg8bit"
+"""Cityscapes' folder of images, in which folders are cities, not classes."""
+
+_LABEL_IDS = "_labelIds.png"
+_NEXT_TO_IDS = ("_labelTrainIds.png", "_instanceIds.png", "_instanceTrainIds.png", "_color.png")
+"""The ends of the names of Cityscapes' masks of ids, and of its other masks."""
+
+_JPEGS = (".jpg", ".jpeg")
+
+
+@dataclass(frozen=True, slots=True)
+class MaskPairs:
+    """Images and their masks.
+
+    Attributes:
+        images: the template of the paths of images.
+        masks: that of masks.
+        words: the words for splits in the place of `{split}`.
+        found: the path of each image, and that of its mask.
+        without_masks: folders of test images without masks.
+    """
+
+    images: str
+    masks: str
+    words: tuple[str, ...]
+    found: tuple[tuple[str, str], ...]
+    without_masks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _MaskPair:
+    image: str
+    mask: str
+    core: str  # what both names have in common
+
+
+@dataclass(frozen=True, slots=True)
+class _PathForms:
+    images: str
+    masks: str
+    word: str
+
+
+def find_mask_pairs(pairs: Pairs, folders: Mapping[str, Sequence[str]]) -> MaskPairs | None:
+    """Returns the images and masks of pairs, if two templates name all of them.
+
+    Folders must be splits, or Cityscapes' cities: others may be classes.
+
+    Args:
+        pairs: what second images are, by their names and looks.
+        folders: the names of the images in each folder, by path below the input.
+    """
+    if pairs.is_even or pairs.are_sides or pairs.may_be_classes or pairs.may_be_single:
+        return None
+    folders = {path: without_other_masks(names) for path, names in folders.items()}
+    if pairs.left_out:
+        matched = _match_folders(pairs, folders)
+    elif pairs.patterns:
+        matched = [_match_within(folder, images) for folder, images in folders.items()]
+    else:
+        return None
+    found = [pair for own in matched for pair in own or ()]
+    forms = {_find_templates(pair) for pair in found}
+    templates = {each and (each.images, each.masks) for each in forms}
+    if None in matched or len(templates) != 1 or None in templates:
+        return None
+    paired = {path for pair in found for path in (pair.image, pair.mask)}
+    without = [each for each in folders if not paired & _paths_in(each, folders)]
+    others = sum(len(images) for folder, images in folders.items() if folder not in without)
+    if not all(map(_is_of_tests, without)) or len(paired) < _LEAST_PAIRED * others:
+        return None
+    known = [each for each in forms if each]
+    if _PREDICTED.search(known[0].masks):
+        return None
+    return MaskPairs(
+        known[0].images,
+        known[0].masks,
+        tuple(sorted({each.word for each in known} - {""})),
+        tuple(sorted((pair.image, pair.mask) for pair in found)),
+        tuple(without),
+    )
+
+
+def _paths_in(folder: str, folders: Mapping[str, Sequence[str]]) -> set[str]:
+    return {posixpath.join(folder, name) for name in folders[folder]}
+
+
+def _is_of_tests(folder: str) -> bool:
+    """Returns whether a folder holds test images, which often have no masks."""
+    return any(split_word_of(part) == "test" for part in folder.split("/"))
+
+
+def _match_folders(
+    pairs: Pairs, folders: Mapping[str, Sequence[str]]
+) -> list[list[_MaskPair] | None]:
+    """Returns the pairs for each folder of masks; None for one whose images are not clear."""
+    found: list[list[_MaskPair] | None] = []
+    for group in (_by_core, _by_affixes):
+        images = {path: group(path, folders[path]) for path in pairs.kept if path in folders}
+        masks = {path: group(path, folders[path]) for path in pairs.left_out if path in folders}
+        found = [_match_folder(path, own, images) for path, own in masks.items()]
+        if any(found):
+            break
+    return found
+
+
+def _match_folder(
+    path: str,
+    masks: Mapping[str, Sequence[str]],
+    images: Mapping[str, Mapping[str, Sequence[str]]],
+) -> list[_MaskPair] | None:
+    """Returns the pairs for one folder of masks; None if its images are not clear.
+
+    Args:
+        path: the folder.
+        masks: the paths of its masks by the core of their names.
+        images: the same of the images, by folder.
+    """
+    near = max(images, key=lambda each: _rank(path, masks, each, images[each]), default="")
+    both = masks.keys() & images.get(near, {}).keys()
+    several = (*(images[near][core] for core in both), *masks.values())
+    if any(len(each) > 1 for each in several):
+        return None
+    return [_MaskPair(images[near][core][0], masks[core][0], core) for core in sorted(both)]
+
+
+def _rank(
+    path: str,
+    masks: Mapping[str, Sequence[str]],
+    other: str,
+    images: Mapping[str, Sequence[str]],
+) -> tuple[int, int, int]:
+    """Returns how many images of a folder have a mask in another one, and what their paths share.
+
+    Numbers of images are alike in all splits.
+    """
+    shared = len(set(path.split("/")) & set(other.split("/")))
+    begin = _count_shared(path, other)
+    end = _count_shared(path[begin:][::-1], other[begin:][::-1])
+    return len(masks.keys() & images.keys()), shared, begin + end
+
+
+def _by_core(folder: str, images: Sequence[str]) -> dict[str, list[str]]:
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for name, core in zip(images, cores_of(images), strict=True):
+        found[core].append(posixpath.join(folder, name))
+    return dict(found)
+
+
+def _by_affixes(folder: str, images: Sequence[str]) -> dict[str, list[str]]:
+    """Returns the paths of images by what is between the letters that all names share."""
+    stems = [stem_of(name) for name in images]
+    start = re.match(r"\D*", _start_of(stems))
+    end = re.search(r"[^0-9A-Za-z]\D*$", _start_of([each[::-1] for each in stems])[::-1])
+    before, after = start[0] if start else "", end[0] if end else ""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for name, stem in zip(images, stems, strict=True):
+        core = stem.removeprefix(before).removesuffix(after)
+        found[core].append(posixpath.join(folder, name))
+    return dict(found)
+
+
+def _start_of(texts: Sequence[str]) -> str:
+    """Returns the longest start that all texts have in common."""
+    first, last = min(texts), max(texts)
+    return first[: _count_shared(first, last)]
+
+
+def without_other_masks(images: Sequence[str]) -> Sequence[str]:
+    """Returns images without those that Cityscapes has next to its masks of ids."""
+    if not any(name.endswith(_LABEL_IDS) for name in images):
+        return images
+    return [name for name in images if not name.endswith(_NEXT_TO_IDS)]
+
+
+def _match_within(folder: str, images: Sequence[str]) -> list[_MaskPair] | None:
+    """Returns the images of a folder with the mask next to each; None if that is not clear."""
+    found = list[_MaskPair]()
+    for core, paths in _by_core(folder, images).items():
+        if len(paths) == 1:
+            continue
+        masks = [path for path in paths if _is_mask_name(path, core, paths)]
+        if len(paths) > 2 or len(masks) != 1:
+            return None
+        (image,) = (path for path in paths if path not in masks)
+        found.append(_MaskPair(image, masks[0], core))
+    return found
+
+
+def _is_mask_name(path: str, core: str, paths: Sequence[str]) -> bool:
+    stem = stem_of(posixpath.basename(path))
+    if is_telling(stem.replace(core, " ", 1)):
+        return True
+    others = [each for each in paths if each != path and stem_of(each) == stem_of(path)]
+    are_photos = bool(others) and all(each.lower().endswith(_JPEGS) for each in others)
+    return are_photos and path.lower().endswith(LOSSLESS)
+
+
+def _find_templates(pair: _MaskPair) -> _PathForms | None:
+    """Returns the templates of one pair; None if folders may be classes, or names have braces."""
+    paths, core = (pair.image, pair.mask), pair.core
+    folders = _find_folders(*map(posixpath.dirname, paths))
+    names = [posixpath.basename(path) for path in paths]
+    is_clear = core and all(stem_of(name).count(core) == 1 for name in names)
+    if folders is None or not is_clear or "{" in "".join(paths):
+        return None
+    stems = [stem_of(name).replace(core, "{name}", 1) for name in names]
+    templates = [
+        posixpath.join(folder, stem)
+        for folder, stem in zip((folders.images, folders.masks), stems, strict=True)
+    ]
+    if templates[0] == templates[1]:
+        templates = [
+            f"{template}{posixpath.splitext(name)[1]}"
+            for template, name in zip(templates, names, strict=True)
+        ]
+    return _PathForms(templates[0], templates[1], folders.word)
+
+
+def _find_folders(image: str, mask: str) -> _PathForms | None:
+    """Returns the templates of the folders of a pair; None if one may be a class."""
+    ones, others = (path.split("/") if path else [] for path in (image, mask))
+    start = _count_shared(ones, others)
+    end = _count_shared(ones[start:][::-1], others[start:][::-1])
+    before, after = ones[:start], ones[len(ones) - end :]
+    own = ["/".join(each[start : len(each) - end]) for each in (ones, others)]
+    words = [part for part in (*before, *after) if split_for_word(part)]
+    if _CITIES in own[0].lower():
+        after = [part for part in after if split_for_word(part)]
+    if any(not split_for_word(part) and not NO_CLASS.fullmatch(part.lower()) for part in after):
+        return None
+    inner = [word for word in re.findall("[A-Za-z]+", own[0]) if split_for_word(word)]
+    if inner and inner[0] in own[1]:
+        words.append(inner[0])
+        own = [part.replace(inner[0], "{split}", 1) for part in own]
+    if len(words) > 1:
+        return None
+    templates = [
+        "/".join(filter(None, (*map(_as_template, before), middle, *map(_as_template, after))))
+        for middle in own
+    ]
+    return _PathForms(templates[0], templates[1], "".join(words))
+
+
+def _as_template(part: str) -> str:
+    return "{split}" if split_for_word(part) else part
+
+
+def _count_shared(ones: Sequence[str], others: Sequence[str]) -> int:
+    """Returns how many parts or letters two paths have in common at their start."""
+    pairs = zip(ones, others, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))

@@ -8,6 +8,7 @@ import shlex
 import struct
 from pathlib import Path
 
+import golden_inputs as of
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -437,6 +438,20 @@ MADE = {
         None,
         {"cat": 1},
     ),
+    "images with semantic masks": (
+        {
+            **images(*(f"{word}/images/{word}{n}.jpg" for word in ("train", "val") for n in "12")),
+            **{
+                f"{word}/masks/{word}{n}.png": of.draw_mask(int(n), range(4))
+                for word in ("train", "val")
+                for n in "12"
+            },
+        },
+        {"train": 2, "validation": 2},
+        {},
+    ),
+    "Cityscapes": (of.cityscapes(), {"train": 4, "validation": 2}, {}),
+    "CamVid": (of.camvid(), {"train": 3, "validation": 3, "test": 3}, {}),
 }
 """The files of each row, the images of each split (None: of fractions), and the class ids."""
 

@@ -115,11 +115,15 @@ def _match_folders(
     pairs: Pairs, folders: Mapping[str, Sequence[str]]
 ) -> list[list[_MaskPair] | None]:
     """Returns the pairs for each folder of masks; None for one whose images are not clear."""
+    firsts = [path for path in pairs.kept if path in folders]
+    seconds = [path for path in pairs.left_out if path in folders]
+    by_words = {path: cores_of(folders[path]) for path in (*firsts, *seconds)}
+    by_affixes = _strip_affixes({path: folders[path] for path in (*firsts, *seconds)})
     found: list[list[_MaskPair] | None] = []
-    for group in (_by_core, _by_affixes):
-        images = {path: group(path, folders[path]) for path in pairs.kept if path in folders}
-        masks = {path: group(path, folders[path]) for path in pairs.left_out if path in folders}
-        found = [_match_folder(path, own, images) for path, own in masks.items()]
+    for cores in (by_words, by_affixes):
+        grouped = {path: _group_by_core(path, folders[path], own) for path, own in cores.items()}
+        images = {path: grouped[path] for path in firsts}
+        found = [_match_folder(path, grouped[path], images) for path in seconds]
         if any(found):
             break
     return found
@@ -161,24 +165,34 @@ def _rank(
     return len(masks.keys() & images.keys()), shared, begin + end
 
 
-def _by_core(folder: str, images: Sequence[str]) -> dict[str, list[str]]:
+def _group_by_core(
+    folder: str, images: Sequence[str], cores: Sequence[str]
+) -> dict[str, list[str]]:
+    """Returns the paths of images by the cores of their names."""
     found: defaultdict[str, list[str]] = defaultdict(list)
-    for name, core in zip(images, cores_of(images), strict=True):
+    for name, core in zip(images, cores, strict=True):
         found[core].append(posixpath.join(folder, name))
     return dict(found)
 
 
-def _by_affixes(folder: str, images: Sequence[str]) -> dict[str, list[str]]:
-    """Returns the paths of images by what is between the letters that all names share."""
-    stems = [stem_of(name) for name in images]
-    start = re.match(r"\D*", _start_of(stems))
-    end = re.search(r"[^0-9A-Za-z]\D*$", _start_of([each[::-1] for each in stems])[::-1])
-    before, after = start[0] if start else "", end[0] if end else ""
-    found: defaultdict[str, list[str]] = defaultdict(list)
-    for name, stem in zip(images, stems, strict=True):
-        core = stem.removeprefix(before).removesuffix(after)
-        found[core].append(posixpath.join(folder, name))
-    return dict(found)
+def _strip_affixes(folders: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
+    """Returns names without the letters around them that all of a folder share, and others do not.
+
+    They are in the order of the images.
+    """
+    stems = {path: [stem_of(name) for name in names] for path, names in folders.items()}
+    before, after = dict[str, str](), dict[str, str]()
+    for path, own in stems.items():
+        start = re.match(r"\D*", _start_of(own))
+        end = re.search(r"[^0-9A-Za-z]\D*$", _start_of([each[::-1] for each in own])[::-1])
+        before[path], after[path] = start[0] if start else "", end[0] if end else ""
+    for affixes in (before, after):
+        if len(set(affixes.values())) == 1:
+            affixes.update(dict.fromkeys(affixes, ""))
+    return {
+        path: [each.removeprefix(before[path]).removesuffix(after[path]) for each in own]
+        for path, own in stems.items()
+    }
 
 
 def _start_of(texts: Sequence[str]) -> str:
@@ -197,7 +211,7 @@ def without_other_masks(images: Sequence[str]) -> Sequence[str]:
 def _match_within(folder: str, images: Sequence[str]) -> list[_MaskPair] | None:
     """Returns the images of a folder with the mask next to each; None if that is not clear."""
     found = list[_MaskPair]()
-    for core, paths in _by_core(folder, images).items():
+    for core, paths in _group_by_core(folder, images, cores_of(images)).items():
         if len(paths) == 1:
             continue
         masks = [path for path in paths if _is_mask_name(path, core, paths)]

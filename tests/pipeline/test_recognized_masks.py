@@ -1,0 +1,155 @@
+"""What recognition says of images and masks whose values need an explanation."""
+
+import io
+import json
+import shlex
+
+import numpy as np
+import pytest
+from golden_inputs import draw_mask, encode
+from PIL import Image, ImageFilter
+from stored_records import read_records
+
+from recordmill.schemas.features import Example
+from tests.pipeline.conftest import encode_picture
+
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
+COLORS = np.array([[0, 0, 0], [128, 0, 0], [0, 128, 0], [64, 0, 128]], np.uint8)
+SIZE = (48, 32)
+
+
+def write(root, mask_of, ending="png"):
+    """Six images, and the masks that a function draws."""
+    for folder in ("images", "masks"):
+        (root / folder).mkdir(parents=True)
+    for n in range(6):
+        (root / f"images/{n}.jpg").write_bytes(encode_picture(n, SIZE))
+        (root / f"masks/{n}.{ending}").write_bytes(mask_of(n))
+
+
+def draw_colors(n):
+    ids = np.asarray(Image.open(_file(draw_mask(n, range(4), SIZE))))
+    return encode(Image.fromarray(COLORS[ids]), "PNG")
+
+
+def _file(data):
+    return io.BytesIO(data)
+
+
+def draw_smooth(n):
+    mask = Image.new("L", SIZE, 0)
+    mask.paste(255, (8, 8, 30 + n, 24))
+    return encode(mask.filter(ImageFilter.GaussianBlur(0.7)), "PNG")
+
+
+def ids_in(output):
+    found = {}
+    for path in output.glob("*.tfrecord"):
+        for record in read_records(path):
+            features = Example.FromString(bytes(record)).features.feature
+            (name,) = features["image/filename"].bytes_list.value
+            (mask,) = features["image/segmentation/class/encoded"].bytes_list.value
+            found[name.decode()] = np.asarray(Image.open(_file(mask)))
+    return found
+
+
+def marker_of(done):
+    return json.loads((done.output / "recordmill.json").read_bytes())
+
+
+def test_two_levels_become_0_and_1(convert, tmp_path):
+    write(tmp_path / "in", lambda n: draw_mask(n, (0, 255), SIZE))
+    done = convert(tmp_path / "in")
+    assert done.code == 0, done.stderr
+    assert "image and mask pairs: 6" in done.stderr
+    assert {*np.unique(np.stack([*ids_in(done.output).values()])).tolist()} == {0, 1}
+
+
+def test_smooth_levels_ask_for_a_threshold(convert, tmp_path):
+    write(tmp_path / "in", draw_smooth)
+    done = convert(tmp_path / "in")
+    assert done.code == 2
+    assert "its masks have two levels with others between them" in done.stderr
+    flag = next(word for word in shlex.split(done.stderr) if word.startswith("source.mask_thr"))
+    done = convert(tmp_path / "in", "--set", flag.rstrip(","))
+    assert done.code == 0, done.stderr
+    assert {*np.unique(np.stack([*ids_in(done.output).values()])).tolist()} == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("label_colors.txt", "0 0 0 void\n128 0 0 car\n0 128 0 tree\n64 0 128 sky\n"),
+        ("class_dict.csv", "name,r,g,b\nvoid,0,0,0\ncar,128,0,0\ntree,0,128,0\nsky,64,0,128\n"),
+        (
+            "colors.json",
+            '{"void": [0, 0, 0], "car": [128, 0, 0], "tree": [0, 128, 0], "sky": [64, 0, 128]}',
+        ),
+    ],
+)
+def test_a_table_of_colors_is_used(name, text, convert, tmp_path):
+    write(tmp_path / "in", draw_colors)
+    (tmp_path / "in" / name).write_text(text, encoding="utf-8")
+    done = convert(tmp_path / "in")
+    assert done.code == 0, done.stderr
+    assert marker_of(done)["labels"] == {"void": 0, "car": 1, "tree": 2, "sky": 3}
+    assert {*np.unique(np.stack([*ids_in(done.output).values()])).tolist()} == {0, 1, 2, 3}
+
+
+def test_colors_without_a_table_ask_for_one(convert, tmp_path):
+    write(tmp_path / "in", draw_colors)
+    done = convert(tmp_path / "in")
+    assert done.code == 2
+    assert "its masks have colors, and no table names them: write one" in done.stderr
+    table = {f"class {at}": color for at, color in enumerate(COLORS.tolist())}
+    (tmp_path / "in/colors.json").write_text(json.dumps(table), encoding="utf-8")
+    done = convert(tmp_path / "in", "--set", "source.mask_colors=colors.json")
+    assert done.code == 0, done.stderr
+    assert marker_of(done)["labels"] == {name: at for at, name in enumerate(table)}
+
+
+def test_a_list_names_the_classes(convert, tmp_path):
+    write(tmp_path / "in", lambda n: draw_mask(n, (0, 2, 255), SIZE))
+    (tmp_path / "in/codes.txt").write_text("void\ncar\ntree\n", encoding="utf-8")
+    done = convert(tmp_path / "in")
+    assert done.code == 0, done.stderr
+    assert marker_of(done)["labels"] == {"void": 0, "car": 1, "tree": 2}
+
+
+def test_a_list_of_too_few_classes_stops_the_run(convert, tmp_path):
+    write(tmp_path / "in", lambda n: draw_mask(n, range(4), SIZE))
+    (tmp_path / "in/codes.txt").write_text("void\ncar\n", encoding="utf-8")
+    done = convert(tmp_path / "in")
+    assert done.code == 2
+    assert "codes.txt" in done.stderr
+
+
+def test_second_images_that_are_no_masks_still_ask(convert, tmp_path):
+    for kind in ("depth", "masks"):
+        root = tmp_path / kind
+        write(root, lambda n: encode_picture(("second", n), SIZE, "PNG", "L"))
+        (root / "masks").rename(root / kind)
+        done = convert(root)
+        assert done.code == 2
+        assert "hold images of the same names" in done.stderr
+
+
+def test_masks_of_another_size_still_ask(convert, tmp_path):
+    write(tmp_path / "in", lambda n: draw_mask(n, range(4), (24, 16)))
+    done = convert(tmp_path / "in")
+    assert done.code == 2
+    assert "hold images of the same names" in done.stderr
+
+
+def test_patterns_of_the_users_own_are_kept(convert, tmp_path):
+    write(tmp_path / "in/train", lambda n: draw_mask(n, range(4), SIZE))
+    (tmp_path / "in/test/images").mkdir(parents=True)
+    for n in range(3):
+        (tmp_path / f"in/test/images/{n}.jpg").write_bytes(encode_picture(("test", n), SIZE))
+    done = convert(tmp_path / "in", "--set", "ignore=[x.csv]")
+    assert done.code == 2
+    assert '--set \'ignore=["x.csv","/test/images/"]\'' in done.stderr
+    done = convert(tmp_path / "in", "--set", 'ignore=["x.csv","/test/images/"]')
+    assert done.code == 0, done.stderr
+    assert marker_of(done)["splits"]["train"]["records"] == 6

@@ -1,0 +1,99 @@
+import pytest
+
+from recordmill.transforms.inputs.found_pairs import Pairs
+from recordmill.transforms.inputs.mask_pairs import find_mask_pairs
+
+N = ("x1", "x2", "x3")
+
+
+def folder(form, names=N):
+    return [form.format(name) for name in names]
+
+
+def find(folders, kept=(), left_out=(), **other):
+    patterns = () if left_out else ("*",)
+    return find_mask_pairs(Pairs("", kept, left_out, patterns=patterns, **other), folders)
+
+
+@pytest.mark.parametrize(
+    ("image", "mask", "templates"),
+    [
+        ("images/{}.jpg", "masks/{}.png", ("images/{name}", "masks/{name}")),
+        ("img/{}.jpg", "labels/{}_L.png", ("img/{name}", "labels/{name}_L")),
+        ("a/{}.jpg", "gt/gt_{}.png", ("a/{name}", "gt/gt_{name}")),
+        ("images/{}.jpg", "ann/trimaps/{}.png", ("images/{name}", "ann/trimaps/{name}")),
+        ("train/{}.png", "trainannot/{}.png", ("{split}/{name}", "{split}annot/{name}")),
+        ("val_img/{}.jpg", "val_gt/{}.png", ("{split}_img/{name}", "{split}_gt/{name}")),
+        ("val/img/{}.jpg", "val/gt/{}.png", ("{split}/img/{name}", "{split}/gt/{name}")),
+        ("a/i/val/{}.jpg", "a/m/val/{}_gt.png", ("a/i/{split}/{name}", "a/m/{split}/{name}_gt")),
+        (
+            "leftImg8bit/val/ulm/{}_leftImg8bit.png",
+            "gtFine/val/ulm/{}_gtFine_labelIds.png",
+            ("leftImg8bit/{split}/{name}_leftImg8bit", "gtFine/{split}/{name}_gtFine_labelIds"),
+        ),
+    ],
+)  # fmt: skip
+def test_templates_of_parallel_folders(image, mask, templates):
+    (photos, one), (masks, other) = (form.rsplit("/", 1) for form in (image, mask))
+    found = find({photos: folder(one), masks: folder(other)}, (photos,), (masks,))
+    assert (found.images, found.masks) == templates
+    assert found.found == tuple((image.format(name), mask.format(name)) for name in N)
+
+
+@pytest.mark.parametrize(
+    ("names", "templates"),
+    [
+        (("{}.jpg", "{}.png"), ("{name}.jpg", "{name}.png")),
+        (("{}.jpg", "{}_mask.png"), ("{name}", "{name}_mask")),
+        (("img_{}.png", "mask_{}.png"), ("img_{name}", "mask_{name}")),
+    ],
+)
+def test_templates_of_masks_next_to_images(names, templates):
+    found = find({"": [*folder(names[0]), *folder(names[1])]})
+    assert (found.images, found.masks) == templates
+
+
+def test_splits_with_the_same_numbers_are_not_mixed_up():
+    folders = {path: folder("{}.png") for path in ("train", "trainannot", "val", "valannot")}
+    found = find(folders, ("train", "val"), ("trainannot", "valannot"))
+    assert found.words == ("train", "val")
+    assert ("val/x1.png", "valannot/x1.png") in found.found
+    assert len(found.found) == 6
+
+
+def test_test_images_without_masks_are_named():
+    folders = {path: folder("{}.png") for path in ("train/images", "train/masks", "test/images")}
+    found = find(folders, ("train/images", "test/images"), ("train/masks",))
+    assert found.without_masks == ("test/images",)
+    folders["more/images"] = folders.pop("test/images")
+    assert find(folders, ("train/images", "more/images"), ("train/masks",)) is None
+
+
+@pytest.mark.parametrize(
+    ("folders", "kept", "left_out"),
+    [
+        ({f"{a}/{b}": folder("{}.png") for a in "im" for b in ("cat", "dog")}, "i", "m"),
+        ({f"{b}/{a}": folder("{}.png") for a in "im" for b in ("cat", "dog")}, "i", "m"),
+        ({"i": folder("{}.png"), "m": folder("{}.png"), "m2": folder("{}.png")}, "i", "m"),
+        ({"i": folder("{}.png"), "m": folder("{}.png", N[:1])}, "i", "m"),
+        ({"i": folder("{}.png"), "m": [*folder("{}_seg.png"), *folder("{}_gt.png")]}, "i", "m"),
+        ({"i": folder("{}.png"), "m": folder("{}_predict.png")}, "i", "m"),
+        ({"{i}": folder("{}.png"), "m": folder("{}.png")}, "i", "m"),
+    ],
+)  # fmt: skip
+def test_what_may_be_something_else(folders, kept, left_out):
+    kept = [path for path in folders if kept in path.split("/") or path == "{i}"]
+    left_out = [path for path in folders if path not in kept]
+    assert find(folders, tuple(kept), tuple(left_out)) is None
+
+
+def test_classes_with_masks_next_to_images_are_not_taken():
+    names = [*folder("{}.jpg"), *folder("{}_mask.png")]
+    assert find({"benign": names, "malignant": names}) is None
+
+
+@pytest.mark.parametrize("sign", ["is_even", "are_sides", "may_be_classes", "may_be_single"])
+def test_pairs_that_are_in_doubt_are_not_taken(sign):
+    folders = {"a": folder("{}.png"), "b": folder("{}.png")}
+    assert find(folders, ("a",), ("b",)) is not None
+    assert find(folders, ("a",), ("b",), **{sign: True}) is None

@@ -3,7 +3,7 @@
 import posixpath
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -131,12 +131,16 @@ class Voc(AnnotationSource):
 
     @property
     def remedies(self) -> Mapping[str, str]:
-        """For missing images."""
+        """For missing images and masks."""
         where = (
             "the folder of the images, next to that of the XML files; '{folder}' stands for the "
             "latter"
         )
-        return {"vanished": f"correct source.images, which is {self.images!r} ({where})"}
+        return {
+            "vanished": f"correct source.images, which is {self.images!r} ({where})",
+            "no_mask_file": "set source.sets=ImageSets/Segmentation, with its lists in "
+            "splits.from_source, to take images with masks alone, or remove masks",
+        }
 
     @property
     def siblings(self) -> Mapping[str, str]:
@@ -164,7 +168,10 @@ class Voc(AnnotationSource):
         return self._list(path, file, with_outlines=False)
 
     def list_with_outlines(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """Yields the same; objects have the pixels of `SegmentationObject`, if there are some."""
+        """Yields the same; objects have the pixels of `SegmentationObject`.
+
+        An image with objects and without a file there is rejected.
+        """
         return self._list(path, file, with_outlines=True)
 
     def _list(self, path: str, file: ImageRef, with_outlines: bool) -> Iterator[Listed]:
@@ -207,15 +214,16 @@ class Voc(AnnotationSource):
             yield file.notice("fatal", "bad_annotations", detail)
             return
         given: list[Packable] = [boxes, *_read_details(root)]
-        masks = None
+        complete: Callable[[ImageRef], ImageRef] = ImageRef.replace
         if with_outlines:
             masks, outlines = _find_masks(annotation, boxes)
             given.append(Masks(outlines))
+            complete = partial(_add_masks, masks, bool(outlines) and not any(outlines), annotation)
         find_other = partial(find_other_place, annotation.root, images, name)
         for each in annotation.list_annotated(
             image, given, classes=boxes.labels, find_other=find_other
         ):
-            yield each.replace(files=(masks,)) if masks and type(each) is ImageRef else each
+            yield complete(each) if type(each) is ImageRef else each
 
     @staticmethod
     def _find_other_image(annotation: DataFile, image: str) -> str | None:
@@ -272,13 +280,29 @@ def _complete_name(annotation: DataFile, image: str) -> str:
     return next(filter(annotation.has, places), image)
 
 
+def _add_masks(
+    masks: SourceFile | None, are_missing: bool, annotation: DataFile, image: ImageRef
+) -> ImageRef:
+    """Returns an image with the file of its masks; a rejection if its objects have none."""
+    if masks is not None:
+        return image.replace(files=(masks,))
+    if are_missing:
+        detail = f"there is no {_place_of_masks(annotation)} with the masks of its objects"
+        return image.notice("rejected", "no_mask_file", detail)
+    return image
+
+
+def _place_of_masks(annotation: DataFile) -> str:
+    """Returns the path of the masks of an XML file's objects."""
+    stem = posixpath.splitext(posixpath.basename(annotation.spelled))[0]
+    return posixpath.join(posixpath.dirname(annotation.folder), OBJECT_MASKS, f"{stem}.png")
+
+
 def _find_masks(
     annotation: DataFile, boxes: Boxes
 ) -> tuple[SourceFile | None, Sequence[Outline | None]]:
     """Returns the file of the masks of an image's objects, if there is one, and their outlines."""
-    above = posixpath.dirname(annotation.folder)
-    stem = posixpath.splitext(posixpath.basename(annotation.spelled))[0]
-    below = posixpath.join(above, OBJECT_MASKS, f"{stem}.png")
+    below = _place_of_masks(annotation)
     try:
         uri, size, version = locate(annotation.root, below)
         data = read_sibling(uri, MAX_MASK_BYTES)

@@ -375,9 +375,16 @@ def test_objects_have_the_pixels_of_their_number_in_the_order_of_the_file(tmp_pa
     assert {*Voc().uses(ref)} == {ref.uri, str(written)}
 
 
-def test_an_object_without_pixels_or_an_image_without_a_mask_has_no_outlines(tmp_path):
+def test_an_image_without_the_file_of_its_masks_is_rejected(tmp_path):
     ref = refer_outlined(tmp_path)
-    assert (outlines_in(ref), ref.files) == ((None, None), ())
+    assert (ref.status, ref.reason) == ("rejected", "no_mask_file")
+    assert ref.detail == f"there is no {MASK} with the masks of its objects"
+    assert boxes_in(ref).count == 2
+    ref = refer_outlined(tmp_path, annotation(SIZE))
+    assert (ref.status, outlines_in(ref)) == ("", ())
+
+
+def test_an_object_without_pixels_has_no_outline(tmp_path):
     draw_objects(tmp_path, second=0)
     ref = refer_outlined(tmp_path)
     assert outlines_in(ref) == (FileIds(MaskFile(MASK, ""), (1,)), None)

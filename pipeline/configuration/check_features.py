@@ -122,6 +122,12 @@ def _check_semantic_masks(layout: ExampleLayout) -> None:
             f"({convention.title}) stores semantic masks, and the source gives none: choose "
             "another convention, or name a manifest's column of masks in source.columns.mask",
         )
+    source, ids = layout.settings.source, layout.settings.labels.ids
+    if source.names_mask_ids and source.gives_labels and ids != "integers":
+        raise SettingError(
+            "labels.ids",
+            f"is {ids}, and classes have the ids that are in masks: set labels.ids=integers",
+        )
 
 
 def check_what_is_stored(

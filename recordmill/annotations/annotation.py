@@ -251,6 +251,8 @@ class AnnotationKind(Protocol):
         loaded: the fields from which one array is made where Examples are loaded; empty: none is.
         loaded_type: the name of that array's type, such as `uint8`; it has three dimensions.
         is_always_loaded: whether it is made without being asked for.
+        has_free_names: whether classes have the names in the label map only if neither images nor
+            boxes have them.
         follows_pixels: whether annotations move with the pixels, and so need the geometry of the
             source.
         has_classes: whether they have classes, or stand for an image's one class.
@@ -265,6 +267,7 @@ class AnnotationKind(Protocol):
     loaded: ClassVar[frozenset[str]] = frozenset()
     loaded_type: ClassVar[str] = ""
     is_always_loaded: ClassVar[bool] = False
+    has_free_names: ClassVar[bool] = False
     follows_pixels: ClassVar[bool] = False
     has_classes: ClassVar[bool] = True
 

@@ -162,6 +162,7 @@ class SegmentationKind(AnnotationKind):
             },
         }
     }
+    has_free_names: ClassVar[bool] = True
     follows_pixels: ClassVar[bool] = True
 
     def list_labels(self, packed: bytes) -> ListedLabels:
@@ -255,7 +256,7 @@ class SegmentationKind(AnnotationKind):
         """Returns one shape for each id in the semantic mask.
 
         Ids 0, which is the background in most collections, and 255, or 65,535 in 16 bits, have
-        none. The label map is that of images or boxes, so that shapes have no names.
+        none.
         """
         import numpy as np
 
@@ -268,7 +269,9 @@ class SegmentationKind(AnnotationKind):
         ignored = _ignored_id(header is not None and header.bits > 8)
         found = {*np.unique(ids).tolist()} - {_BACKGROUND_ID, ignored}
         regions = ((each, (ids == each).astype(np.uint8)) for each in sorted(found))
-        return [Shape(each, region=encode_values(region)) for each, region in regions]
+        return [
+            Shape(each, names.get(each), region=encode_values(region)) for each, region in regions
+        ]
 
 
 SEGMENTATION = SegmentationKind()

@@ -17,21 +17,29 @@ class ShapeTracer:
         kinds: the kinds of annotations that have a place on their image, and in the Examples.
     """
 
-    def __init__(self, features: Iterable[Feature], labels: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        features: Iterable[Feature],
+        labels: Mapping[str, int],
+        are_names_free: bool = False,
+    ) -> None:
         """Finds the annotations that Examples have.
 
         Args:
             features: the features of the Examples.
             labels: class ids by name.
+            are_names_free: whether nothing else that is counted has these classes.
         """
         keys = annotation_keys_of(features)
         self.kinds = [KINDS[name] for name in keys if KINDS[name].follows_pixels]
         self._keys = dict(chain.from_iterable(own.items() for own in keys.values()))
         self._names = {class_id: name for name, class_id in labels.items()}
+        self._are_names_free = are_names_free
 
     def trace(self, example: ParsedExample, kind: AnnotationKind) -> Sequence[Shape]:
         """Returns the shapes of one kind in an Example."""
-        return kind.trace(values_of(example, self._keys), self._names)
+        names = self._names if self._are_names_free or not kind.has_free_names else {}
+        return kind.trace(values_of(example, self._keys), names)
 
     def trace_all(self, example: ParsedExample) -> list[Shape]:
         """Returns the shapes of all kinds in an Example."""

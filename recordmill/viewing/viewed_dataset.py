@@ -246,7 +246,9 @@ class ViewedDataset:
     @cached_property
     def tracer(self) -> ShapeTracer:
         """Gives the annotations in its Examples as shapes."""
-        return ShapeTracer(self.features, self.dataset.labels)
+        marker = self.dataset.marker_or_none
+        are_free = marker is not None and marker.are_names_free
+        return ShapeTracer(self.features, self.dataset.labels, are_free)
 
     @cached_property
     def class_names(self) -> Mapping[int, str]:

@@ -623,6 +623,12 @@ class Marker:
         return self.unit
 
     @property
+    def are_names_free(self) -> bool:
+        """Whether no image or annotation that is counted has a class of the label map."""
+        counts = self.class_counts
+        return not any(counts[name] for name in self.labels)
+
+    @property
     def class_counts(self) -> Counter[str]:
         """Returns the counts of all splits by class of the label map.
 

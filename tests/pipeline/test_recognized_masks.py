@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shlex
 
 import numpy as np
@@ -115,6 +116,34 @@ def test_a_list_names_the_classes(convert, tmp_path):
     done = convert(tmp_path / "in")
     assert done.code == 0, done.stderr
     assert marker_of(done)["labels"] == {"void": 0, "car": 1, "tree": 2}
+    report = (done.output / "report.html").read_text(encoding="utf-8")
+    assert re.search('<bdi class="region" style="--c:#[0-9a-f]{6}">tree</bdi>', report)
+    assert (done.output / "labels.txt").read_text() == "0:void\n1:car\n2:tree\n"
+
+
+def test_names_of_other_things_are_not_those_of_ids(convert, tmp_path):
+    write(tmp_path / "in", lambda n: draw_mask(n, range(3), SIZE))
+    rows = "".join(f"images/{n}.jpg,masks/{n}.png,{'ab'[n % 2]}\n" for n in range(6))
+    (tmp_path / "in/rows.csv").write_text(f"image,mask,class\n{rows}", encoding="utf-8")
+    columns = {"uri": "image", "mask": "mask", "label": "class"}
+    source = {"kind": "manifest", "columns": columns}
+    done = convert(tmp_path / "in", settings={"source": source, "convention": "deeplab"})
+    assert done.code == 0, done.stderr
+    assert marker_of(done)["labels"] == {"a": 0, "b": 1}
+    report = (done.output / "report.html").read_text(encoding="utf-8")
+    assert '<bdi class="region"' not in report
+
+
+def test_names_need_the_ids_in_masks(convert, tmp_path):
+    write(tmp_path / "in", lambda n: draw_mask(n, range(3), SIZE))
+    names = {"source.class_names": ["x", "y", "z"]}
+    kind = {"source.kind": "image_masks", "convention": "deeplab"}
+    done = convert(tmp_path / "in", settings=kind | names)
+    assert done.code == 2
+    assert "set labels.ids=integers" in done.stderr
+    done = convert(tmp_path / "in", settings=kind | names | {"labels.ids": "integers"})
+    assert done.code == 0, done.stderr
+    assert marker_of(done)["labels"] == {"x": 0, "y": 1, "z": 2}
 
 
 def test_a_list_of_too_few_classes_stops_the_run(convert, tmp_path):
@@ -125,7 +154,7 @@ def test_a_list_of_too_few_classes_stops_the_run(convert, tmp_path):
     assert "codes.txt" in done.stderr
 
 
-def test_second_images_that_are_no_masks_still_ask(convert, tmp_path):
+def test_second_images_other_than_masks_still_ask(convert, tmp_path):
     for kind in ("depth", "masks"):
         root = tmp_path / kind
         write(root, lambda n: encode_picture(("second", n), SIZE, "PNG", "L"))

@@ -268,10 +268,10 @@ def test_pixels_are_checked():
 
 def test_each_id_is_drawn_but_the_background_and_what_is_ignored():
     ids = np.array([[0, 3], [255, 7]], np.uint8)
-    shapes = SEGMENTATION.trace({"segmentation": [encode_values(ids)]}, {3: "a class of images"})
+    shapes = SEGMENTATION.trace({"segmentation": [encode_values(ids)]}, {3: "road"})
     regions = [(each.class_id, each.class_name, each.region) for each in shapes]
     assert regions == [
-        (3, None, encode_values(np.array([[0, 1], [0, 0]], np.uint8))),
+        (3, "road", encode_values(np.array([[0, 1], [0, 0]], np.uint8))),
         (7, None, encode_values(np.array([[0, 0], [0, 1]], np.uint8))),
     ]
     assert SEGMENTATION.trace({}, {}) == []

@@ -50,7 +50,8 @@ class ImageMasks(Source):
             what the longer one says.
         sets: the path of split lists, such as `ImageSets/Segmentation/{split}.txt`, with a name in
             each line; images on no list are ignored. Empty: there are none.
-        class_names: the names of the classes with the ids 0, 1, ...
+        class_names: the names of the classes with the ids 0, 1, ...; names need `labels.ids:
+            integers`.
         class_names_file: a file below the input that names them: a name or `id:name` per line, or
             `data.yaml`.
         mask_colors: for masks of colors: a table below the input with a line `R G B name` per
@@ -69,6 +70,7 @@ class ImageMasks(Source):
 
     other_files: ClassVar[str] = "taken_only_by_name"
     classes_from: ClassVar[str] = "source.class_names"
+    names_mask_ids: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Raises SettingError if a template is invalid, or settings contradict each other."""

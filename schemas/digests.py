@@ -81,6 +81,8 @@ def _digest(ref: ImageRef) -> bytes:
         text = f"{text}\0{ref.packing}\0{ref.sha256}"
     for file in ref.files:
         text = f"{text}\0file\0{file.key}\0{file.size}"
+        if file.length >= 0 or file.packing:
+            text = f"{text}\0{file.offset}\0{file.length}\0{file.packing}"
     return sha256(text.encode() + join_annotations(ref)).digest()
 
 

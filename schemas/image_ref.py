@@ -47,12 +47,28 @@ class SourceFile(NamedTuple):
         uri: where to read it.
         size: its size in bytes when it was listed; -1 if finding it out would take a request.
         version: its modification time then, or the generation or ETag of an object.
+        offset: as in `ImageRef`, if it is in a file of many.
+        length: the same.
+        packing: the same; or `PARQUET_CELL`, a colon and the column.
     """
 
     key: str
     uri: str
     size: int = -1
     version: str = ""
+    offset: int = 0
+    length: int = -1
+    packing: str = ""
+
+    @classmethod
+    def of(cls, ref: "ImageRef") -> Self:
+        """Returns what a reference to a whole file, or to a part of one, refers to."""
+        return cls(ref.key, ref.uri, ref.size, ref.version, ref.offset, ref.length, ref.packing)
+
+    @property
+    def as_reference(self) -> "ImageRef":
+        """A reference with which it is read as images are."""
+        return ImageRef(*self)
 
 
 ASSUMED_BYTES = 100_000

@@ -75,7 +75,7 @@ def refuse_pairs(
     escaped = [f"/{escape_glob(path)}" for path in lists]
     splits = _find_splits(sketch)
     advice = _advise(sketch, pairs, place, [*listing.ignore, *escaped], splits)
-    if both := suggest_pairs(pairs, images, sketch.split_folders):
+    if both := suggest_pairs(pairs, list_images_of(sketch), sketch.split_folders):
         said = "second images are not classes"
         advice = f"{advice}; to store both in one record, add {flags_of(both)}"
     names = {posixpath.basename(path) for path in (*pairs.kept, *pairs.left_out)}

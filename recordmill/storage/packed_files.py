@@ -370,7 +370,7 @@ def read_image(ref: ImageRef, max_bytes: int, max_ratio: int = MAX_RATIO) -> byt
 
 def read_source_file(file: SourceFile, max_bytes: int) -> bytes:
     """Reads the bytes of a file besides an image's own; arguments and errors as `read_image`."""
-    return read_image(ImageRef(file.key, file.uri, file.size, file.version), max_bytes)
+    return read_image(file.as_reference, max_bytes)
 
 
 def read_start(ref: ImageRef, most: int) -> bytes:

@@ -1,9 +1,14 @@
 """Semantic masks, from the files that a manifest names to records."""
 
+import io
 import json
+import shlex
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from packed_inputs import packed
 from PIL import Image
 from stored_records import read_records
 
@@ -38,18 +43,19 @@ def segmented(tmp_path):
     return root
 
 
-def stored(done):
-    """The ids in each record, by the image's name."""
-    found = {}
+def masks_in(done):
+    """The image's name and the ids in each record."""
     for path in done.shards():
         for record in read_records(path):
             features = Example.FromString(bytes(record)).features.feature
-            (name,) = features["image/filename"].bytes_list.value
+            names = features["image/filename"].bytes_list.value
             (mask,) = features["image/segmentation/class/encoded"].bytes_list.value
-            (done.output / "mask.png").write_bytes(mask)
-            found[name.decode()] = np.asarray(Image.open(done.output / "mask.png"))
-            (done.output / "mask.png").unlink()
-    return found
+            yield b"".join(names).decode(), np.asarray(Image.open(io.BytesIO(mask)))
+
+
+def stored(done):
+    """The ids in each record, by the image's name."""
+    return dict(masks_in(done))
 
 
 def ledger(done):
@@ -149,3 +155,92 @@ def test_a_mask_that_was_missing_is_stored_by_an_update(convert, segmented):
     again = convert(segmented, "--update", settings=SETTINGS)
     assert again.code == 0, again.stderr
     assert np.array_equal(stored(again)["a.jpg"], IDS["a"])
+
+
+def samples(ending):
+    """The images and masks as samples of WebDataset; the last one has no mask."""
+    members = {}
+    for name, ids in IDS.items():
+        members |= {f"{name}.jpg": encode_picture(name), f"{name}.seg.png": encode_values(ids)}
+    return packed(members | {"d.jpg": encode_picture("d")}, ending)
+
+
+@pytest.mark.parametrize("ending", [".tar", ".tar.gz", ".zip"])
+def test_masks_in_samples_of_archives(ending, convert, tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / f"in/shard-0{ending}").write_bytes(samples(ending))
+    source = {"kind": "archives", "labels": "beside", "label_part": "", "mask_part": "seg.png"}
+    done = convert(tmp_path / "in", settings=SETTINGS | {"source": source})
+    assert done.code == 0, done.stderr
+    found = stored(done)
+    assert found.keys() == {"a.jpg", "b.jpg", "c.jpg"}
+    assert all(np.array_equal(found[f"{name}.jpg"], ids) for name, ids in IDS.items())
+    entry = ledger(done)["segmentation"]
+    assert (entry["listed"], entry["written"]) == (4, 3)
+    assert entry["dropped"] == {"no_mask_file": 1}
+    assert "there is no seg.png next to it" in (done.output / "rejected.jsonl").read_text()
+    (sidecar,) = (done.output / "sidecars").glob("train*.jsonl")
+    assert f'"key":"shard-0{ending}/a.seg.png"' in sidecar.read_text(encoding="utf-8")
+
+
+def test_the_note_on_masks_in_samples_says_how_to_store_them(convert, tmp_path):
+    (tmp_path / "in").mkdir()
+    members = {}
+    for name, ids in IDS.items():
+        members |= {f"{name}.jpg": encode_picture(name), f"{name}.seg.png": encode_values(ids)}
+        members[f"{name}.txt"] = b"a street"
+    (tmp_path / "in/train-0.tar").write_bytes(packed(members, ".tar"))
+    done = convert(tmp_path / "in")
+    assert done.code == 0, done.stderr
+    flags = ["--set", "source.mask_part=seg.png", "--set", "convention=deeplab"]
+    assert " ".join(flags) in " ".join(done.stderr.split())
+    done = convert(tmp_path / "in", *flags, output=tmp_path / "with masks")
+    assert done.code == 0, done.stderr
+    assert stored(done).keys() == {"a.jpg", "b.jpg", "c.jpg"}
+
+
+def test_an_edited_mask_in_an_archive_changes_its_record_in_an_update(convert, tmp_path):
+    (tmp_path / "in").mkdir()
+    shard = tmp_path / "in/shard-0.tar"
+    shard.write_bytes(samples(".tar"))
+    source = {"kind": "archives", "labels": "beside", "label_part": "", "mask_part": "seg.png"}
+    first = convert(tmp_path / "in", settings=SETTINGS | {"source": source})
+    assert first.code == 0, first.stderr
+    members = {
+        f"{name}.{part}": data
+        for name, ids in IDS.items()
+        for part, data in (
+            ("jpg", encode_picture(name)), ("seg.png", encode_values(ids[::-1]))
+        )
+    }  # fmt: skip
+    shard.write_bytes(packed(members, ".tar"))
+    again = convert(tmp_path / "in", "--update", settings=SETTINGS | {"source": source})
+    assert again.code == 0, again.stderr
+    assert all(np.array_equal(stored(again)[f"{name}.jpg"], ids[::-1]) for name, ids in IDS.items())
+
+
+def write_parquet(path):
+    def cell(data):
+        return {"bytes": data, "path": None}
+
+    rows = [
+        {"image": cell(encode_picture(name)), "label_mask": cell(encode_values(ids))}
+        for name, ids in IDS.items()
+    ]
+    pq.write_table(pa.Table.from_pylist(rows), path)
+
+
+def test_masks_in_cells_of_parquet(convert, tmp_path):
+    (tmp_path / "in").mkdir()
+    write_parquet(tmp_path / "in/train.parquet")
+    done = convert(tmp_path / "in")
+    assert done.code == 2
+    way = done.stderr.partition("for semantic masks in label_mask, add ")[2]
+    flags = shlex.split(way)[:6]
+    assert flags[-1] == "convention=deeplab"
+    done = convert(tmp_path / "in", *flags)
+    assert done.code == 0, done.stderr
+    found = [mask for _, mask in masks_in(done)]
+    assert len(found) == 3
+    assert all(any(np.array_equal(each, ids) for each in found) for ids in IDS.values())
+    assert ledger(done)["segmentation"]["written"] == 3

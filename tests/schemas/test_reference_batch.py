@@ -36,7 +36,9 @@ REFS = st.builds(
     length=NUMBERS,
     features=TEXTS,
     annotations=ANNOTATIONS,
-    files=st.lists(st.builds(SourceFile, TEXTS, TEXTS, NUMBERS, TEXTS), max_size=2).map(tuple),
+    files=st.lists(
+        st.builds(SourceFile, TEXTS, TEXTS, NUMBERS, TEXTS, NUMBERS, NUMBERS, TEXTS), max_size=2
+    ).map(tuple),
 )
 
 

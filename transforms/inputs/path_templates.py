@@ -87,7 +87,7 @@ class PathTemplate:
             stem = posixpath.splitext(name)[0]
             found = name if name in names.images(stem) else names.find_name(name)
             return [posixpath.join(folder, found)] if found else []
-        images = names.images(name) or names.images(names.find_stem(name))
+        images = names.images(name) or names.images(names.find_stem(name) or name)
         return [posixpath.join(folder, each) for each in images]
 
     def fill(self, words: Mapping[str, str]) -> str:

@@ -24,7 +24,7 @@ from recordmill.schemas.image_ref import UNKNOWN_SIZE, Content, ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap, find_class
 from recordmill.schemas.rejection import LeftOut, Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout, KeepSettings
-from recordmill.storage.packed_files import read_source_file
+from recordmill.transforms.inputs.tables.other_files import read_other_file
 from recordmill.transforms.records.annotations import (
     Outcomes,
     describe_details,
@@ -422,7 +422,7 @@ def build_record(
     on = AnnotatedImage(data, image, settings, label_map)
     if ref.files:
         on.files = {file.key: file for file in ref.files}
-        on.read_file = partial(read_source_file, max_bytes=settings.images.max_bytes)
+        on.read_file = partial(read_other_file, max_bytes=settings.images.max_bytes)
         hooks = make_hooks(ref, settings.images, WITHOUT_FILTERS)
         on.prepare_file = partial(prepare_image, settings=settings.images, hooks=hooks)
     placed = resolve_annotations(ref, on)

@@ -7,7 +7,7 @@ from recordmill.schemas.dataset.side_files import Row
 from recordmill.schemas.image_ref import UNKNOWN_SIZE, ImageRef, Notice, SourceFile
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import Exclusions, LeftOut, Rejected
-from recordmill.storage.packed_files import read_source_file
+from recordmill.transforms.inputs.tables.other_files import read_other_file
 from recordmill.transforms.records.convert_image import ConvertedImage, reject_image
 
 
@@ -78,6 +78,6 @@ def list_digests(row: Row) -> dict[str, str]:
 def digest_file(file: SourceFile, max_bytes: int) -> str | None:
     """Returns the SHA-256 of a file; None if it cannot be read."""
     try:
-        return hashlib.sha256(read_source_file(file, max_bytes)).hexdigest()
+        return hashlib.sha256(read_other_file(file, max_bytes)).hexdigest()
     except Rejected:
         return None

@@ -17,9 +17,18 @@ from typing import Annotated, Any, ClassVar, Literal
 import orjson
 from annotated_types import Interval
 
+from recordmill.annotations.annotation import pack_annotations
+from recordmill.annotations.segmentation import Segmentation
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import FeatureKind
-from recordmill.schemas.image_ref import Content, ImageRef, Listed, Notice, pack_fields
+from recordmill.schemas.image_ref import (
+    Content,
+    ImageRef,
+    Listed,
+    Notice,
+    SourceFile,
+    pack_fields,
+)
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import AtLeastOne
 from recordmill.schemas.settings.source import ListingSettings
@@ -162,6 +171,9 @@ def class_of(label: Any, part: str, names: Sequence[str]) -> str:
 
 _LABEL_FILES = "labels in .cls files"
 
+_MASK_PARTS = frozenset({".seg.png", ".mask.png", ".segmentation.png", ".label.png", ".gt.png"})
+"""The usual ends of the names of semantic masks in samples."""
+
 _USUAL_PARTS = ("cls", "json", "txt")
 """Parts of samples that writers of WebDataset use for labels and captions."""
 
@@ -198,6 +210,10 @@ class Archives(Source):
         class_names: with `beside`, the names of numbered classes; empty: labels are names, or ids
             with `labels.ids: integers`.
         image_parts: with `beside`, the extensions of images; the first that a sample has is used.
+        mask_part: with `beside`, the extension of the semantic mask, such as `seg.png`. An image
+            without one is rejected. Empty: there are none.
+        mask_threshold: for semantic masks of two levels, such as 0 and 255: the smallest value of
+            the class 1; others are 0. By default, values are ids.
         features_from: with `beside`, additional features: `{image/caption: {part: txt}}`, `{score:
             {part: json.score, type: float}}`; `many` for lists, `default` for missing values.
         split: a regular expression (RE2) searched for in `archive.tar/path/of/member.jpg`; its
@@ -227,6 +243,8 @@ class Archives(Source):
         "tiff",
         "ppm",
     )
+    mask_part: str = ""
+    mask_threshold: AtLeastOne | None = None
     features_from: Mapping[str, PartFeature] = field(default_factory=dict)
     split: str = ""
     members: tuple[str, ...] = ()
@@ -260,11 +278,18 @@ class Archives(Source):
 
     def idle_settings(self) -> Mapping[str, str]:
         """Returns the settings for the other value of `labels`."""
+        idle = {} if self.mask_part else {"mask_threshold": "source.mask_part is not set"}
         if self.labels == "beside":
-            return dict.fromkeys(("class_from", "strip_folders"), "source.labels is `beside`")
-        return dict.fromkeys(
-            ("label_part", "class_names", "image_parts"), "source.labels is folders"
+            others = dict.fromkeys(("class_from", "strip_folders"), "source.labels is `beside`")
+            return idle | others
+        others = dict.fromkeys(
+            ("label_part", "class_names", "image_parts", "mask_part"), "source.labels is folders"
         )
+        return idle | others
+
+    def annotations(self) -> Mapping[str, str]:
+        """Returns that images have a semantic mask if a setting names its part."""
+        return {"segmentation": "source.mask_part"} if self.mask_part else {}
 
     @classmethod
     def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
@@ -312,11 +337,15 @@ class Archives(Source):
         }
 
     def remedy_for(self, not_stored: Iterable[str]) -> str | None:
-        """Returns how to read labels, or store texts.
+        """Returns how to read labels or semantic masks, or store texts.
 
-        Images and other binary parts cannot be stored.
+        Other images and other binary parts cannot be stored.
         """
         kinds = {*not_stored}
+        masks = sorted(kinds & _MASK_PARTS)
+        if masks and not self.mask_part:
+            part = masks[0].removeprefix(".")
+            return f"--set source.mask_part={part} --set convention=deeplab stores semantic masks"
         if _LABEL_FILES in kinds:
             return "set source.labels to `beside` to read labels next to images"
         is_text = any(kind in (".txt", ".json") or kind.startswith("json.") for kind in kinds)
@@ -420,7 +449,8 @@ class Archives(Source):
     @property
     def _read_parts(self) -> set[str]:
         """The extensions of the members that are read."""
-        return {"json" if part.startswith("json.") else part for part in self._wanted_parts}
+        texts = {"json" if part.startswith("json.") else part for part in self._wanted_parts}
+        return texts | ({self.mask_part} if self.mask_part else set())
 
     def _with_parts(
         self, image: ImageRef, refs: Mapping[str, ImageRef], unused: Counter[str]
@@ -432,7 +462,8 @@ class Archives(Source):
         label = ""
         try:
             texts = {
-                each: self._text(refs[each]) for each in sorted(self._read_parts & refs.keys())
+                each: self._text(refs[each])
+                for each in sorted(self._read_parts & refs.keys() - {self.mask_part})
             }
             unused.update(_json_parts(texts) - self._wanted_parts)
             values = {
@@ -445,10 +476,25 @@ class Archives(Source):
                 )
         except Rejected as error:
             detail = error.detail
-            if self._read_parts - refs.keys() - {""}:
+            if self._read_parts - refs.keys() - {"", self.mask_part}:
                 detail = _explain_lack(detail, image.uri)
             return image.notice("rejected", "bad_sample", detail)
-        return image.replace(label=label, features=pack_fields(values))
+        image = image.replace(label=label, features=pack_fields(values))
+        return self._with_mask(image, refs) if self.mask_part else image
+
+    def _with_mask(self, image: ImageRef, refs: Mapping[str, ImageRef]) -> ImageRef:
+        """Returns the image's reference with its semantic mask; a rejection if it has none."""
+        mask = refs.get(self.mask_part)
+        key = mask.key if mask else f"{image.key.rpartition('.')[0]}.{self.mask_part}"
+        given = pack_annotations([Segmentation(key, self.mask_threshold)])
+        image = image.replace(annotations=given)
+        if mask is None:
+            detail = _explain_lack(f"there is no {self.mask_part} next to it", image.uri)
+            return image.notice("rejected", "no_mask_file", detail)
+        if isinstance(mask, Notice):
+            detail = f"{posixpath.basename(mask.key)}: {mask.detail}"
+            return image.notice("rejected", "bad_sample", detail)
+        return image.replace(files=(SourceFile.of(mask),))
 
     def _text(self, ref: ImageRef) -> bytes:
         try:

@@ -55,8 +55,9 @@ from recordmill.transforms.inputs.tables.manifest_columns import (
 )
 from recordmill.transforms.inputs.tables.names_of_ids import NamesOfIds, read_names_of_ids
 from recordmill.transforms.inputs.tables.parquet import (
-    bytes_type_fault,
+    check_cells,
     class_names,
+    name_cell,
     read_parquet_cell,
 )
 from recordmill.transforms.inputs.tables.read_table import (
@@ -179,7 +180,7 @@ class RowReader:
         given += describe_objects(entry, self.settings.keypoints.names, fractions)
         files = set[SourceFile]()
         if entry.mask:
-            mask = self._find_other(entry.mask, self.settings.columns.mask)
+            mask = self._find_mask(row, entry.mask)
             files.add(mask)
             threshold = self.settings.mask_threshold
             given.append(Segmentation(mask.key, threshold, self.mask_colors))
@@ -226,6 +227,17 @@ class RowReader:
             where = "" if self.settings.preset else f"column {self.settings.columns.uri!r}: "
             raise Rejected("list", rejected.reason, f"{where}{entry.uri!r:.200}{why}") from None
         return ImageRef(key or self._key_below(uri), uri, size, version)
+
+    def _find_mask(self, row: TableRow, path: str) -> SourceFile:
+        """Returns the semantic mask that a row names, which may be missing, or holds.
+
+        Raises:
+            Rejected: `outside_root`.
+        """
+        column = self.settings.columns.mask
+        if not self.settings.columns.bytes:
+            return self._find_other(path, column)
+        return name_cell(f"{self._row_key(row)}/{column}", self.file, row.number, column)
 
     def _find_other(self, path: str, column: str) -> SourceFile:
         """Returns a semantic mask or a second image that a row names; it may be missing.
@@ -481,17 +493,12 @@ class Manifest(TableFormat, Source):
                 "no column of classes is named",
             ),
             ("class_names_file", self.columns.of_classes, "no column of classes is named"),
-            ("root", self._names_images, "no column names images"),
+            ("root", self.columns.uri or self.pairs, "no column names images"),
             ("separator", any(lists), "no column has several values"),
             ("mask_colors", self.columns.mask, "no column of masks is named"),
             ("mask_threshold", self.columns.mask, "no column of masks is named"),
         )
         return idle | {key: reason for key, can_act, reason in reasons if not can_act}
-
-    @property
-    def _names_images(self) -> bool:
-        """Whether a column names images, masks or second images."""
-        return bool(self.columns.uri or self.columns.mask or self.pairs)
 
     @property
     def siblings(self) -> Mapping[str, str]:
@@ -517,11 +524,10 @@ class Manifest(TableFormat, Source):
         try:
             is_ragged = self.preset == "automl"
             with read_table(
-                file.uri, self._table_format(), wanted, (self.columns.bytes,), is_ragged
+                file.uri, self._table_format(), wanted, [*self.columns.of_files], is_ragged
             ) as table:
                 image = self.columns.bytes
-                if image and (fault := bytes_type_fault(table.schema, image)):
-                    raise UnreadableTableError(f"column {image!r} (source.columns.bytes): {fault}")
+                check_cells(table.schema, self.columns.of_files)
                 names = self._class_names(table)
                 for numbered in () if self.class_names else filter(None, names.values()):
                     yield ClassNames.of(

@@ -56,6 +56,19 @@ def ask_for_second(first: FoundColumns, kept: str) -> Question:
     )
 
 
+def find_mask_column(images: Sequence[str]) -> str | None:
+    """Returns how to store the semantic masks in a column next to that of images.
+
+    It is the rest of a sentence; None if there is no such column, or several columns of images.
+    """
+    masks = [each for each in images if _OF_SEMANTIC_MASKS.search(each)]
+    others = [each for each in images if each not in masks]
+    if len(masks) != 1 or len(others) != 1:
+        return None
+    flags = [f"source.columns.bytes={others[0]}", f"source.columns.mask={masks[0]}"]
+    return f"; for semantic masks in {masks[0]}, add {to_set(*flags, 'convention=deeplab')}"
+
+
 def ask_for_meanings(path: str, first: FoundColumns, sketch: FolderSketch) -> Iterator[Question]:
     """Yields what to do about columns that may hold boxes, the split or the class."""
     key = "source.columns.label"

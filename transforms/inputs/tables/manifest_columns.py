@@ -335,7 +335,8 @@ class Columns:
         box_label: the box's class.
         width: the image's width when annotated: an image of another size is rejected.
         height: the image's height when annotated.
-        mask: the semantic mask's path, relative to `source.root` as the image's is.
+        mask: the semantic mask's path, relative to `source.root` as the image's is; with `bytes`,
+            the mask itself.
     """
 
     uri: str = ""
@@ -380,6 +381,14 @@ class Columns:
         return tuple(
             filter(None, (self.label, self.labels, self.box_labels, self.objects, self.box_label))
         )
+
+    @property
+    def of_files(self) -> dict[str, str]:
+        """The columns that hold files, each with the YAML key that names it."""
+        if not self.bytes:
+            return {}
+        given = {self.bytes: "source.columns.bytes", self.mask: "source.columns.mask"}
+        return {column: key for column, key in given.items() if column}
 
     def check(self) -> None:
         """Raises SettingError if columns are missing or contradict each other."""
@@ -611,7 +620,9 @@ class CellReader:
                     setattr(entry, name, self._require_name(cells, column))
                 else:
                     setattr(entry, name, self._name(cells, column) or "")
-        if self.columns.mask:
+        if self.columns.mask in self.columns.of_files:
+            entry.mask = self.columns.mask
+        elif self.columns.mask:
             entry.mask = self._require_name(cells, self.columns.mask)
         entry.pairs = {name: self._fill(each, cells) for name, each in self.pairs.items()}
         if self.columns.labels:

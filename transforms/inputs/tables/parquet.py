@@ -13,7 +13,7 @@ import tempfile
 import threading
 from array import array
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from recordmill import storage
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import PARQUET_CELL, UNKNOWN_SIZE, ImageRef, SourceFile
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import MAX_RATIO, most_unpacked
 from recordmill.transforms.inputs.tables.cells import TableRow, UnreadableTableError
@@ -161,6 +161,34 @@ class _RowGroup:
 
 
 _LOCK = threading.Lock()
+
+
+def check_cells(schema: pa.Schema | None, columns: Mapping[str, str]) -> None:
+    """Checks that columns can contain files.
+
+    Args:
+        schema: as for `bytes_type_fault`.
+        columns: the columns, each with the YAML key that names it.
+
+    Raises:
+        UnreadableTableError: one cannot.
+    """
+    for column, key in columns.items():
+        if fault := bytes_type_fault(schema, column):
+            raise UnreadableTableError(f"column {column!r} ({key}): {fault}")
+
+
+def name_cell(key: str, table: ImageRef, row: int, column: str) -> SourceFile:
+    """Returns the file in a cell besides that of the image.
+
+    Args:
+        key: its name in the dataset.
+        table: a reference to the table.
+        row: the number of its row, from 1.
+        column: its column.
+    """
+    packing = f"{PARQUET_CELL}:{column}"
+    return SourceFile(key, table.uri, UNKNOWN_SIZE, table.version, offset=row - 1, packing=packing)
 
 
 def read_parquet_cell(ref: ImageRef, column: str, max_bytes: int) -> bytes:

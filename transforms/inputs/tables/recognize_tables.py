@@ -25,6 +25,7 @@ from recordmill.transforms.inputs.tables.ask_about_columns import (
     MOST_WAYS,
     ask_for_meanings,
     ask_for_second,
+    find_mask_column,
     to_ignore,
     to_set,
 )
@@ -313,9 +314,10 @@ def _find_questions(
         yield ask_for_second(first, _column_of(first.columns["uri"]))
     if first.images:
         choices = _choices("source.columns.bytes", first.images)
+        way = find_mask_column(first.images)
         yield (
             f"its columns {' and '.join(first.images)} hold images, and one of them is stored: add "
-            f"{choices}; the others are not stored",
+            f"{choices}; the others are not stored{way or ''}",
             ("source.columns.bytes",),
         )
     yield from _ask_for_places(path, first, sketch, is_alone=len(read) == 1)

@@ -36,6 +36,7 @@ from recordmill.pipeline.configuration.refuse_contradictions import (
 from recordmill.pipeline.configuration.refuse_pairs import (
     find_lists,
     find_pairs_in,
+    list_images_of,
     refuse_pairs,
 )
 from recordmill.pipeline.configuration.refuse_splits import (
@@ -60,6 +61,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
     Recognized,
 )
+from recordmill.transforms.inputs.mask_pairs import guess_mask_folders
 from recordmill.transforms.inputs.other_classes import (
     OtherClasses,
     find_folders_next_to_tables,
@@ -447,9 +449,10 @@ def _recognize_pairs(
         return None
     listing, pairs = _listing(written), find_pairs_in(sketch, inputs)
     found = None
-    if pairs and "image_masks" in kinds:
-        source = part_of(written, "source")
-        found = recognize_masks(sketch, pairs, find_lists(sketch, pairs), listing, source, inputs)
+    likely = pairs or guess_mask_folders(list_images_of(sketch))
+    if likely and "image_masks" in kinds:
+        source, lists = part_of(written, "source"), find_lists(sketch, likely)
+        found = recognize_masks(sketch, likely, lists, listing, source, inputs)
     if found is None and "class_folders" in kinds and "source" not in written:
         refuse_pairs(sketch, place, listing, pairs)
         if "splits" not in written:

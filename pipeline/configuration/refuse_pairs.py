@@ -40,7 +40,7 @@ def find_pairs_in(sketch: FolderSketch, inputs: int = 1) -> Pairs | None:
         sketch: the input.
         inputs: how many inputs share the requests to a store.
     """
-    images = {path: without_other_masks(names) for path, names in _list_images(sketch).items()}
+    images = {path: without_other_masks(names) for path, names in list_images_of(sketch).items()}
     return find_pairs(images, make_looker(sketch.root, MOST_READ // inputs))
 
 
@@ -61,7 +61,7 @@ def refuse_pairs(
     """
     pairs = pairs or _find_by_names(sketch)
     if pairs is None and listing.group is None:
-        pairs = _find_views(sketch, _list_images(sketch))
+        pairs = _find_views(sketch, list_images_of(sketch))
     if pairs is None:
         return
     said = "masks and other second images are not stored, and are not classes"
@@ -94,7 +94,7 @@ def _hold_classes(kept: Sequence[str]) -> bool:
     return len({posixpath.basename(path) for path in kept if "/" in path}) > 1
 
 
-def _list_images(sketch: FolderSketch) -> dict[str, Sequence[str]]:
+def list_images_of(sketch: FolderSketch) -> dict[str, Sequence[str]]:
     """Returns the images that were seen in each folder."""
     contents = {**sketch.names, **sketch.deeper}
     return {path: each.images for path, each in contents.items() if each.images}

@@ -64,6 +64,11 @@ class MaskFiles:
             frame = "displayed"
         return decoded.values, frame
 
+    def has_colors(self, key: str) -> bool:
+        """Returns whether a file that was read has colors instead of ids."""
+        decoded = self._decoded.get(key)
+        return isinstance(decoded, DecodedMask) and decoded.has_colors
+
     def _read(self, key: str) -> DecodedMask | OutlineError:
         """Reads a file; returns the error if that is its own fault.
 

@@ -80,6 +80,11 @@ class Segmentation:
     colors: tuple[int, ...] = ()
     classes: tuple[tuple[int, Label], ...] = ()
 
+    @property
+    def takes_colors(self) -> bool:
+        """Whether its values may be colors."""
+        return bool(self.colors or self.classes)
+
     def pack(self) -> bytes:
         """Returns the bytes that a reference carries."""
         packed = [self.file, self.threshold, list(self.colors)]
@@ -286,13 +291,19 @@ def _encode_ids(given: Segmentation, files: "MaskFiles", on: AnnotatedImage) -> 
     import numpy as np
 
     from recordmill.imaging.masks.mask_file import encode_values
+    from recordmill.imaging.masks.outline import OutlineError
     from recordmill.imaging.masks.rasterize import place_values
 
     drawn_on: Frame = "displayed"
     if on.objects is not None:
         drawn_on = on.objects.drawn_on
     values, frame = files.find_values(given.file, drawn_on)
-    ignored = _ignored_id(is_wide=on.settings.masks == "png16")
+    is_wide = on.settings.masks == "png16"
+    # Ids of 16 bits may be spread over red and green.
+    if files.has_colors(given.file) and not (given.takes_colors or is_wide):
+        detail = "the mask has colors: name a table of them in source.mask_colors"
+        raise OutlineError("unknown_mask_value", detail)
+    ignored = _ignored_id(is_wide)
     if given.classes:
         ids = given.find_class_ids(values, on.label_map, ignored)
     else:

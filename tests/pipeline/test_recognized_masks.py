@@ -110,6 +110,20 @@ def test_colors_without_a_table_ask_for_one(convert, tmp_path):
     assert marker_of(done)["labels"] == {name: at for at, name in enumerate(table)}
 
 
+def test_red_is_not_the_id_128(convert, tmp_path):
+    def draw_red(n):
+        red = np.zeros((SIZE[1], SIZE[0], 3), np.uint8)
+        red[4 : 20 + n, 4:20, 0] = 128
+        return encode(Image.fromarray(red), "PNG")
+
+    write(tmp_path / "in", draw_red)
+    assert "its masks have colors" in convert(tmp_path / "in").stderr
+    kind = {"source.kind": "image_masks", "convention": "deeplab"}
+    done = convert(tmp_path / "in", settings=kind)
+    assert done.code == 3
+    assert "the mask has colors: name a table of them in source.mask_colors" in done.stderr
+
+
 def test_a_list_names_the_classes(convert, tmp_path):
     write(tmp_path / "in", lambda n: draw_mask(n, (0, 2, 255), SIZE))
     (tmp_path / "in/codes.txt").write_text("void\ncar\ntree\n", encoding="utf-8")

@@ -1,7 +1,7 @@
 """What the values of semantic masks mean, as a few of them look: ids, two levels, or colors."""
 
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -101,10 +101,13 @@ def _compare_values(seconds: Sequence[_SeenImage]) -> MaskLook | None:
     found, forms, middles = set[int](), set[MaskForm](), set[int]()
     for each in seconds:
         try:
-            values = read_gray(decode_mask(each.data, each.size).values)
+            decoded = decode_mask(each.data, each.size)
         except OutlineError:
             return None
+        values = read_gray(decoded.values)
         form, middle = _find_form(values)
+        if decoded.has_colors:
+            form = "colors"
         if sniff(each.data) == "JPEG":
             if each.appearance.levels > 2 or form == "colors":
                 return None
@@ -118,8 +121,6 @@ def _compare_values(seconds: Sequence[_SeenImage]) -> MaskLook | None:
 
 def _find_form(values: MaskValues) -> tuple[MaskForm, int]:
     """Returns what the values of one mask are, and the value in the middle of two levels."""
-    if int(values.max()) >= 2**16:
-        return "colors", 0
     levels = find_levels(values)
     if levels is None or levels.high < _LEAST_HIGH:
         return "ids", 0
@@ -135,8 +136,3 @@ def _join_forms(forms: set[MaskForm], values: set[int]) -> MaskForm:
     if forms == {"ids"}:
         return "ids"
     return "levels" if len(values) == 2 and 0 in values else "ids"
-
-
-def find_unknown_colors(look: MaskLook, table: Mapping[int, str]) -> bool:
-    """Returns whether a mask has a color that is not in a table."""
-    return any(value not in table for value in look.values)

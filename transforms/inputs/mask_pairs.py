@@ -102,6 +102,21 @@ def find_mask_pairs(pairs: Pairs, folders: Mapping[str, Sequence[str]]) -> MaskP
     )
 
 
+def guess_mask_folders(folders: Mapping[str, Sequence[str]]) -> Pairs | None:
+    """Returns folders named as those of masks, and all others; None if either are missing.
+
+    Their images may have names that say nothing: `1_L.png` in `train_labels`, in colors.
+
+    Args:
+        folders: the names of the images in each folder, by path below the input.
+    """
+    seconds = [path for path in folders if any(map(is_telling, path.split("/")))]
+    firsts = [path for path in folders if path not in seconds]
+    if not firsts or not seconds:
+        return None
+    return Pairs(f"{seconds[0]} is named as masks are", tuple(firsts), tuple(seconds))
+
+
 def _paths_in(folder: str, folders: Mapping[str, Sequence[str]]) -> set[str]:
     return {posixpath.join(folder, name) for name in folders[folder]}
 

@@ -20,12 +20,15 @@ from recordmill.schemas.rejection import Rejected
 
 MaskValues = NDArray[np.int32]
 
-_FORMATS = ("PNG", "BMP", "TIFF", "JPEG")
+_FORMATS = ("PNG", "BMP", "TIFF", "JPEG", "GIF")
 
 _SCALES = {"L;2": 85, "L;4": 17}
 """What Pillow multiplies gray values of few bits by, by the raw mode."""
 
 _GRAY_MODES = ("1", "P", "L", "I;16", "I;16B", "I")
+
+_GRAY_COLOR = 0x01_01_01
+"""A gray pixel of an image with colors is a multiple of this, as `pack_color` gives it."""
 
 _RUN_LENGTH = 3
 """zlib's strategy Z_RLE: for masks, it is faster than the default, and the files are smaller."""
@@ -40,14 +43,16 @@ class DecodedMask:
             one bit, or red + 256 green + 65,536 blue of a color. They are upright, if the file has
             an orientation.
         is_turned: whether it has one, and was turned.
+        has_colors: whether they are colors, and some are not gray.
     """
 
     values: MaskValues
     is_turned: bool
+    has_colors: bool = False
 
 
 def decode_mask(data: bytes, most: Size, most_pixels: int | None = None) -> DecodedMask:
-    """Decodes a PNG, BMP, TIFF or JPEG of a mask.
+    """Decodes a PNG, BMP, TIFF, JPEG or GIF of a mask; of several frames, the first.
 
     Args:
         data: the file.
@@ -75,9 +80,13 @@ def decode_mask(data: bytes, most: Size, most_pixels: int | None = None) -> Deco
         loaded = decode_first_frame(opened, file_format)
     except Rejected as error:
         raise OutlineError("bad_mask", error.detail) from None
-    values = _read_values(loaded.image, raw_mode)
+    image = loaded.image
+    if file_format == "GIF":  # its writers sort palettes, so that indices mean nothing
+        image = image.convert("RGB")
+    values = _read_values(image, raw_mode)
     is_turned = loaded.orientation != 1 or "rotated" in loaded.changes
-    return DecodedMask(turn_values(values, loaded.orientation), is_turned)
+    is_gray = image.mode in (*_GRAY_MODES, "LA", "PA") or not np.any(values % _GRAY_COLOR)
+    return DecodedMask(turn_values(values, loaded.orientation), is_turned, not is_gray)
 
 
 def encode_values(values: NDArray[np.uint8] | NDArray[np.uint16]) -> bytes:

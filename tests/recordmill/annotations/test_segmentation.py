@@ -140,13 +140,13 @@ def test_png16_stores_ids_over_255_and_ignores_the_largest():
     assert SEGMENTATION.check_pixels({"segmentation": [placed.fields["segmentation"]]}) is None
 
 
-def test_png16_rejects_colors():
+def test_png16_rejects_ids_over_16_bits():
     colors = np.zeros((8, 10, 3), np.uint8)
     colors[0, 0] = (1, 2, 3)
     with pytest.raises(Rejected) as raised:
         place(encode(Image.fromarray(colors)), make_image(masks="png16"))
     assert raised.value.reason == "unknown_mask_value"
-    assert "the mask has colors: name a table of them" in raised.value.detail
+    assert "values over 65535, such as (1, 2, 3)" in raised.value.detail
 
 
 def test_a_resized_mask_has_the_ids_of_the_nearest_pixels():
@@ -158,7 +158,7 @@ def test_a_resized_mask_has_the_ids_of_the_nearest_pixels():
     ("mask", "given", "reason", "detail"),
     [
         (None, {}, "no_mask_file", "m.png: it is gone"),
-        (b"no image", {}, "bad_mask", "m.png: the mask is not in one of PNG, BMP, TIFF, JPEG"),
+        (b"no image", {}, "bad_mask", "m.png: the mask is not in one of PNG, BMP, TIFF, JPEG, GIF"),
         (
             encode_values(IDS[:4]),
             {},

@@ -10,6 +10,7 @@ from PIL import Image
 
 from recordmill.imaging.geometry import turn_values
 from recordmill.imaging.masks.mask_file import decode_mask, encode_values, pack_color
+from recordmill.imaging.masks.mask_values import read_gray
 from recordmill.imaging.masks.outline import OutlineError
 
 MOST = 1_000, 1_000
@@ -123,7 +124,6 @@ def test_a_file_with_an_orientation_is_upright(kind, orientation):
     [
         (Image.new("F", (4, 4)), "TIFF"),
         (Image.new("CMYK", (4, 4)), "TIFF"),
-        (Image.new("L", (4, 4)), "GIF"),
         (Image.new("RGB", (4, 4)), "WEBP"),
     ],
 )
@@ -166,3 +166,20 @@ def test_a_mask_takes_less_than_pillow_makes_by_default():
     rows, columns = np.ogrid[:480, :640]
     mask = ((rows - 200) ** 2 + (columns - 300) ** 2 < 100**2).astype(np.uint8)
     assert len(encode_values(mask)) < len(save(Image.fromarray(mask)))
+
+
+def test_gifs_have_the_colors_of_their_palette():
+    ids = np.random.default_rng(9).integers(0, 200, (16, 24), np.uint8)
+    stream = io.BytesIO()
+    Image.fromarray(ids).save(stream, "GIF")
+    decoded = decode_mask(stream.getvalue(), (24, 16))
+    assert np.array_equal(read_gray(decoded.values), ids)
+    assert not decoded.has_colors
+
+
+@pytest.mark.parametrize(("color", "expected"), [((9, 9, 9), False), ((128, 0, 0), True)])
+def test_colors_are_distinguished_from_gray(color, expected):
+    assert decode_mask(save(Image.new("RGB", (3, 2), color)), MOST).has_colors == expected
+    palette = Image.new("P", (3, 2), 1)
+    palette.putpalette([0, 0, 0, *color])
+    assert not decode_mask(save(palette), MOST).has_colors

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 from recordmill.annotations.shapes import Shape
 from recordmill.schemas.attribute_words import AttributeText
@@ -249,7 +249,9 @@ class AnnotationKind(Protocol):
             those of other features.
         compared: other fields that `check` compares with its own.
         loaded: the fields from which one array is made where Examples are loaded; empty: none is.
-        loaded_type: the name of that array's type, such as `uint8`; it has three dimensions.
+        loaded_type: the name of that array's type, such as `uint8`.
+        loaded_rank: the number of its dimensions; with two, they are the height and width of the
+            image.
         is_always_loaded: whether it is made without being asked for.
         has_free_names: whether classes have the names in the label map only if neither images nor
             boxes have them.
@@ -266,6 +268,7 @@ class AnnotationKind(Protocol):
     compared: ClassVar[frozenset[str]] = frozenset()
     loaded: ClassVar[frozenset[str]] = frozenset()
     loaded_type: ClassVar[str] = ""
+    loaded_rank: ClassVar[Literal[2, 3]] = 3
     is_always_loaded: ClassVar[bool] = False
     has_free_names: ClassVar[bool] = False
     follows_pixels: ClassVar[bool] = False
@@ -364,6 +367,14 @@ class AnnotationKind(Protocol):
             names: names of classes by their ids.
         """
         return ()
+
+    def find_loaded_type(self, recipe: Mapping[str, Any]) -> str:
+        """Returns the name of the type of the array that `as_array` makes.
+
+        Args:
+            recipe: what the plan of the dataset stands for.
+        """
+        return self.loaded_type
 
     def as_array(
         self, values: Values, size: tuple[int, int], resized: tuple[int, int] | None = None

@@ -230,14 +230,12 @@ class MaskKind(AnnotationKind):
         import numpy as np
 
         from recordmill.imaging.masks.mask_file import decode_mask
+        from recordmill.imaging.masks.rasterize import resize_values
 
-        masks = np.zeros((len(values["masks"]), *(resized or size)), np.uint8)
-        rows, columns = (
-            np.floor((np.arange(new) + 0.5) * old / new).astype(int)
-            for old, new in zip(size, masks.shape[1:], strict=True)
-        )
+        shape = resized or size
+        masks = np.zeros((len(values["masks"]), *shape), np.uint8)
         for mask, encoded in zip(masks, values["masks"], strict=True):
-            mask[:] = decode_mask(encoded, size[::-1]).values[rows[:, None], columns]
+            mask[:] = resize_values(decode_mask(encoded, size[::-1]).values, shape)
         return masks
 
     def trace(self, values: Values, names: Mapping[int, str]) -> list[Shape]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import orjson
 
@@ -32,6 +32,8 @@ from recordmill.schemas.label_map import LabelMap, find_class
 from recordmill.schemas.rejection import LeftOut, Rejected
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from recordmill.annotations.mask_files import MaskFiles
     from recordmill.imaging.geometry import Frame
     from recordmill.imaging.masks.mask_file import MaskValues
@@ -168,6 +170,10 @@ class SegmentationKind(AnnotationKind):
         }
     }
     has_free_names: ClassVar[bool] = True
+    loaded: ClassVar[frozenset[str]] = frozenset({"segmentation"})
+    loaded_type: ClassVar[str] = "uint8"
+    loaded_rank: ClassVar[Literal[2, 3]] = 2
+    is_always_loaded: ClassVar[bool] = True
     follows_pixels: ClassVar[bool] = True
 
     def list_labels(self, packed: bytes) -> ListedLabels:
@@ -256,6 +262,28 @@ class SegmentationKind(AnnotationKind):
         except OutlineError as error:
             return f"its semantic mask cannot be decoded: {error.detail}"
         return None
+
+    def find_loaded_type(self, recipe: Mapping[str, Any]) -> str:
+        """Returns uint16 if masks have 16 bits."""
+        return "uint16" if recipe.get("masks") == "png16" else self.loaded_type
+
+    def as_array(
+        self, values: Values, size: tuple[int, int], resized: tuple[int, int] | None = None
+    ) -> "NDArray[Any]":
+        """Returns the id of each pixel as uint8 of shape (height, width).
+
+        Masks of 16 bits become uint16. Ids are resized with their image, by nearest pixels.
+        """
+        import numpy as np
+
+        from recordmill.imaging.masks.mask_file import decode_mask
+        from recordmill.imaging.masks.rasterize import resize_values
+
+        (mask,) = values["segmentation"]
+        header = read_mask_header(mask)
+        is_wide = header is not None and header.bits == MOST_BITS
+        ids = decode_mask(mask, size[::-1]).values.astype(np.uint16 if is_wide else np.uint8)
+        return resize_values(ids, resized or size)
 
     def trace(self, values: Values, names: Mapping[int, str]) -> list[Shape]:
         """Returns one shape for each id in the semantic mask.

@@ -19,6 +19,7 @@ from typing import Any, Literal, NoReturn
 import orjson
 
 from recordmill import storage
+from recordmill.annotations.kinds import KINDS
 from recordmill.schemas.dataset.file_names import (
     LABELS,
     MARKER,
@@ -584,6 +585,7 @@ class SplitInfo:
             encoded.
         attributes: the ids of the words of each attribute of objects, by its name; empty for truth
             values and whole numbers.
+        loaded_types: the names of the types of arrays of annotations, by kind.
     """
 
     folder: str
@@ -595,6 +597,7 @@ class SplitInfo:
     compression: str
     raw: bool
     attributes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    loaded_types: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def num_examples(self) -> int:
@@ -706,4 +709,7 @@ def describe_open_split(dataset: Dataset, split: str | Sequence[str]) -> SplitIn
         compression=recipe.compression,
         raw=recipe.is_raw,
         attributes=marker.attributes or {},
+        loaded_types={
+            name: kind.find_loaded_type(marker.plan.recipe) for name, kind in KINDS.items()
+        },
     )

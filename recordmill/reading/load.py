@@ -113,9 +113,10 @@ class ElementLayout:
         keys = {key for key in self.keys if key not in self.annotations}
         for kind in self.annotations:
             keys.update(self.fields(kind, info).values())
-        sides = {key for field in ("height", "width") if (key := info.key_of(field))}
         if self.annotations or (self.image and info.raw):
-            keys |= sides
+            keys.update(key for field in ("height", "width") if (key := info.key_of(field)))
+        if self.annotations and (image := info.key_of("encoded")):
+            keys.add(image)
         return keys
 
     @property
@@ -238,8 +239,8 @@ def finish_function(
         height, width = info.key_of("height"), info.key_of("width")
         if height and width:
             return tf.stack([tf.cast(values[key], tf.int32) for key in (height, width)])
-        if layout.image:
-            return tf.shape(image_from(values, info, layout.image))[:2]
+        if image := info.key_of("encoded"):
+            return tf.shape(image_from(values, info, image))[:2]
         return tf.zeros(2, tf.int32)
 
     def finish(values: Mapping[str, Any]) -> Any:
@@ -247,7 +248,11 @@ def finish_function(
         if layout.image:
             chosen[layout.image] = image_from(values, info, layout.image, size, stored)
         for kind in layout.annotations:
-            chosen[kind] = _as_tensor(kind, fields[kind], values, find_size(values), size)
+            made_as = info.loaded_types.get(kind, KINDS[kind].loaded_type)
+            tensor = _as_tensor(kind, fields[kind], values, find_size(values), size, made_as)
+            if KINDS[kind].loaded_rank == 2:
+                tensor = tf.ensure_shape(tensor, size or stored or (None, None))
+            chosen[kind] = tensor
         if layout.multi_hot:
             one_hot = tf.one_hot(
                 values[layout.multi_hot], info.label_depth, on_value=True, off_value=False
@@ -266,6 +271,7 @@ def _as_tensor(
     values: Mapping[str, Any],
     size: "tf.Tensor",
     resized: HeightAndWidth | None,
+    made_as: str,
 ) -> "tf.Tensor":
     """Returns the annotations of one kind in a record as one tensor.
 
@@ -275,6 +281,7 @@ def _as_tensor(
         values: the record's parsed features.
         size: height and width of the image as stored.
         resized: what the image is resized to; None if it is not.
+        made_as: the name of the tensor's type.
     """
     import tensorflow as tf
 
@@ -282,9 +289,9 @@ def _as_tensor(
         values = dict(zip(fields, given, strict=True))
         return KINDS[kind].as_array(values, (int(size[0]), int(size[1])), resized)
 
-    given = [values[key] for key in fields.values()]
-    tensor = tf.numpy_function(convert, [size, *given], KINDS[kind].loaded_type, stateful=False)
-    tensor.set_shape((None, None, None))
+    given = [tf.reshape(values[key], [-1]) for key in fields.values()]
+    tensor = tf.numpy_function(convert, [size, *given], made_as, stateful=False)
+    tensor.set_shape([None] * KINDS[kind].loaded_rank)
     return tensor
 
 

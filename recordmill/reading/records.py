@@ -79,7 +79,8 @@ class ImageForm:
             )
         for kind in self.layout.annotations:
             given = {
-                field: values[key] for field, key in self.layout.fields(kind, self.info).items()
+                field: _as_sequence(values[key])
+                for field, key in self.layout.fields(kind, self.info).items()
             }
             arrays[kind] = KINDS[kind].as_array(given, self._find_size(values, arrays))
         chosen = {key: arrays[key] for key in self.layout.keys}
@@ -198,6 +199,13 @@ def _as_scalars(feature: Feature, value: Any) -> Any:
     if feature.kind == "bytes":
         return value
     return as_array(feature.kind, [value])[0]
+
+
+def _as_sequence(value: Any) -> Sequence[Any]:
+    """Returns the values of a feature of annotations; a single one is a file in bytes."""
+    if isinstance(value, bytes):
+        return [value]
+    return value
 
 
 _MOST_BYTES = 2**23

@@ -156,6 +156,9 @@ def test_loading_gives_masks_as_arrays_if_asked(convert, animals, convention):
     ]
     assert batches[0]["masks"].shape[0] == 2
     assert "masks" not in recordmill.open(done.output, features="all")["train"][0]
+    undecoded = recordmill.load(done.output, decode=False, annotations=["masks"])
+    masks = sorted((each["masks"].numpy() for each in undecoded), key=len)
+    assert np.array_equal(masks[1], expected)
 
 
 def test_batches_for_pytorch_have_masks(convert, animals):

@@ -12,6 +12,7 @@ from packed_inputs import packed
 from PIL import Image
 from stored_records import read_records
 
+import recordmill
 from recordmill.imaging.masks.mask_file import encode_values
 from recordmill.reading.verify_dataset import verify_dataset
 from recordmill.schemas.features import Example
@@ -26,6 +27,11 @@ SETTINGS = {
 }
 RNG = np.random.default_rng(38)
 IDS = {name: RNG.integers(0, 21, (16, 24), np.uint8) for name in "abc"}
+
+
+@pytest.fixture
+def tf():
+    return pytest.importorskip("tensorflow")
 
 
 @pytest.fixture
@@ -117,6 +123,10 @@ def test_png_names_the_setting_that_stores_ids_over_255_and_it_does(convert, seg
     assert done.code == 0, done.stderr
     found = stored(done)
     assert all(np.array_equal(found[f"{name}.jpg"], ids) for name, ids in wide.items())
+    for elements in (recordmill.open(done.output)["train"], recordmill.load(done.output)):
+        loaded = by_name(elements)
+        assert {ids.dtype for ids in loaded.values()} == {np.dtype(np.uint16)}
+        assert all(np.array_equal(loaded[f"{name}.jpg"], ids) for name, ids in wide.items())
     assert verify_dataset(str(done.output), level="pixels").findings == ()
 
 
@@ -126,6 +136,61 @@ def test_png16_without_semantic_masks_is_refused(convert, segmented):
     assert done.code == 2
     assert "masks is png16, which is for ids over 255 in semantic masks" in done.stderr
     assert "set masks=png" in done.stderr
+
+
+def by_name(elements):
+    """The ids of loaded elements by the image's name."""
+    found = {}
+    for each in elements:
+        name = each["image/filename"]
+        found[(name if isinstance(name, bytes) else name.numpy()).decode()] = each["segmentation"]
+    return {name: np.asarray(ids) for name, ids in found.items()}
+
+
+def test_loading_gives_semantic_masks_as_arrays(convert, segmented, tf):
+    done = convert(segmented, settings=SETTINGS)
+    opened = recordmill.open(done.output)["train"]
+    loaded = recordmill.load(done.output)
+    assert loaded.element_spec["segmentation"] == tf.TensorSpec((None, None), tf.uint8)
+    undecoded = recordmill.load(done.output, decode=False, annotations=["segmentation"])
+    for found in map(by_name, (opened, loaded, undecoded)):
+        assert found.keys() == {"a.jpg", "b.jpg", "c.jpg"}
+        for name, ids in IDS.items():
+            assert found[f"{name}.jpg"].dtype == np.uint8
+            assert np.array_equal(found[f"{name}.jpg"], ids)
+    assert "segmentation" not in recordmill.open(done.output, annotations=[])["train"][0]
+
+
+@pytest.mark.parametrize("size", [(8, 12), (7, 31), (16, 24), (40, 5)])
+def test_loaded_semantic_masks_are_resized_by_nearest_pixels(convert, segmented, tf, size):
+    done = convert(segmented, settings=SETTINGS)
+    resized = recordmill.load(done.output, image_size=size)
+    assert resized.element_spec["segmentation"] == tf.TensorSpec(size, tf.uint8)
+    found = by_name(resized)
+    for name, ids in IDS.items():
+        wanted = tf.image.resize(ids[..., None], size, "nearest")[..., 0]
+        assert np.array_equal(found[f"{name}.jpg"], wanted)
+
+
+def test_batches_have_semantic_masks(convert, segmented, tf):
+    done = convert(segmented, settings=SETTINGS)
+    (batch,) = recordmill.load(done.output, batch_size=3)
+    assert batch["segmentation"].shape == (3, *IDS["a"].shape)
+    names = [name.decode()[0] for name in batch["image/filename"].numpy()]
+    assert np.array_equal(batch["segmentation"], np.stack([IDS[name] for name in names]))
+    (batch,) = recordmill.load(done.output, batch_size=3, image_size=(4, 6))
+    assert batch["image/encoded"].shape == (3, 4, 6, 3)
+    assert batch["segmentation"].shape == (3, 4, 6)
+
+
+def test_batches_for_pytorch_have_semantic_masks(convert, segmented):
+    pytest.importorskip("torch")
+    done = convert(segmented, settings=SETTINGS)
+    opened = recordmill.open(done.output)["train"]
+    order = recordmill.EpochOrder(records=3, batch_size=3, shuffle=False)
+    (batch,) = recordmill.TorchStream(opened, order)
+    names = [name.decode()[0] for name in batch["image/filename"]]
+    assert np.array_equal(batch["segmentation"], np.stack([IDS[name] for name in names]))
 
 
 def test_limits_hold_for_faulty_masks(convert, segmented):

@@ -104,6 +104,16 @@ def place_values(
     return placed
 
 
+def resize_values(values: NDArray[PixelValue], shape: tuple[int, int]) -> NDArray[PixelValue]:
+    """Resizes an array of pixels to a height and width; each takes the value of the nearest."""
+    if values.shape == shape:
+        return values
+    rows, columns = (
+        _find_nearest(0, old, 0, new) for old, new in zip(values.shape, shape, strict=True)
+    )
+    return values[rows[:, None], columns]
+
+
 def find_frame(size: Size, geometry: Geometry, preferred: Frame) -> Frame:
     """Returns the orientation in which a mask of the whole image was drawn, by its size.
 

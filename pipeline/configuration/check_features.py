@@ -104,6 +104,11 @@ def _check_semantic_masks(layout: ExampleLayout) -> None:
     """
     given, convention = layout.settings.source.annotations(), layout.convention
     stores = SEGMENTATION in list_stored(convention.fields)
+    requires = any(
+        each.default is None
+        for each in convention.example_features
+        if each.field in SEGMENTATION.fields
+    )
     if layout.settings.masks == "png16" and "segmentation" not in given:
         raise SettingError(
             "masks",
@@ -114,9 +119,9 @@ def _check_semantic_masks(layout: ExampleLayout) -> None:
         raise SettingError(
             given["segmentation"] or "source.kind",
             f"gives semantic masks, and the convention ({convention.title}) stores none: set "
-            "convention=deeplab",
+            "convention=deeplab or convention=tfds",
         )
-    if stores and "segmentation" not in given:
+    if requires and "segmentation" not in given:
         raise SettingError(
             "convention",
             f"({convention.title}) stores semantic masks, and the source gives none: choose "

@@ -57,10 +57,12 @@ class ListedLabels(NamedTuple):
         labels: the class of each, in their order.
         unnamed: how many more there are, without a class here: their kind has none, or the source
             has dropped them.
+        parts: the names of the parts that each consists of, if all have the same.
     """
 
     labels: Sequence[Label]
     unnamed: int = 0
+    parts: Sequence[str] = ()
 
     @property
     def total(self) -> int:
@@ -209,11 +211,13 @@ class ListedAnnotations(Totals):
         total: those of the images to convert, and of images that were rejected when listed.
         labels: those of the images to convert, by their class.
         lost: those whose image is missing, by their class.
+        parts: the names of the parts of each, see `ListedLabels`: the first two of distinct ones.
     """
 
     total: int = 0
     labels: Counter[Label] = field(default_factory=Counter)
     lost: Counter[Label] = field(default_factory=Counter)
+    parts: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,10 +249,10 @@ class AnnotationKind(Protocol):
         unit: what people call one of them, e.g. `box`.
         fields: the fields that it fills, which a convention may ask for.
         named: the fields with names of classes, each with the field that has their ids.
-        tfds_types: the types of single values in TensorFlow Datasets by field, if they differ from
-            those of other features.
+        id_images: the fields with images whose pixels are ids of classes.
         compared: other fields that `check` compares with its own.
-        loaded: the fields from which one array is made where Examples are loaded; empty: none is.
+        loaded: the fields from which one array is made where Examples are loaded, in each form in
+            which they may be stored; empty: none is.
         loaded_type: the name of that array's type, such as `uint8`.
         loaded_rank: the number of its dimensions; with two, they are the height and width of the
             image.
@@ -264,9 +268,9 @@ class AnnotationKind(Protocol):
     unit: ClassVar[str]
     fields: ClassVar[Mapping[str, RecordField]]
     named: ClassVar[Mapping[str, str]] = {}
-    tfds_types: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    id_images: ClassVar[frozenset[str]] = frozenset()
     compared: ClassVar[frozenset[str]] = frozenset()
-    loaded: ClassVar[frozenset[str]] = frozenset()
+    loaded: ClassVar[Sequence[frozenset[str]]] = ()
     loaded_type: ClassVar[str] = ""
     loaded_rank: ClassVar[Literal[2, 3]] = 3
     is_always_loaded: ClassVar[bool] = False
@@ -349,6 +353,21 @@ class AnnotationKind(Protocol):
     ) -> Iterator[str]:
         """Yields sentences that are worth a look; `record` is what a record is called."""
         yield from ()
+
+    def find_tfds_type(
+        self, field: str, classes: int, parts: Sequence[str], recipe: Mapping[str, Any]
+    ) -> Mapping[str, Any] | None:
+        """Returns the type of single values of a field in TensorFlow Datasets.
+
+        None if it is that of other features.
+
+        Args:
+            field: one of its fields.
+            classes: how many classes the field's ids may have; 0 if it is unknown.
+            parts: the names of the parts of each annotation; empty if they differ.
+            recipe: what the plan of the dataset stands for.
+        """
+        return None
 
     def check(self, values: Values) -> str | None:
         """Returns the problem with the annotations in an Example, if there is one."""

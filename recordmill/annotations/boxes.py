@@ -155,16 +155,6 @@ class BoxKind(AnnotationKind):
     unit: ClassVar[str] = "box"
     fields: ClassVar[Mapping[str, RecordField]] = _FIELDS
     named: ClassVar[Mapping[str, str]] = {"box_label_texts": "box_labels"}
-    tfds_types: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "bbox": {
-            "pythonClassName": "tensorflow_datasets.core.features.bounding_boxes.BBoxFeature",
-            "boundingBox": {
-                "shape": {"dimensions": ["4"]},
-                "dtype": "float32",
-                "bboxFormat": "REL_YXYX",
-            },
-        }
-    }
     follows_pixels: ClassVar[bool] = True
 
     def list_labels(self, packed: bytes) -> ListedLabels:
@@ -307,6 +297,21 @@ class BoxKind(AnnotationKind):
             yield f"{of} reached beyond their images, and were clipped: check that {form}."
         if entry.images_without and (said := entry.images_without.explain(self.unit, record)):
             yield f"{said}."
+
+    def find_tfds_type(
+        self, field: str, classes: int, parts: Sequence[str], recipe: Mapping[str, Any]
+    ) -> Mapping[str, Any] | None:
+        """Returns the type of boxes of four numbers; sides have that of other features."""
+        if field != "bbox":
+            return None
+        return {
+            "pythonClassName": "tensorflow_datasets.core.features.bounding_boxes.BBoxFeature",
+            "boundingBox": {
+                "shape": {"dimensions": ["4"]},
+                "dtype": "float32",
+                "bboxFormat": "REL_YXYX",
+            },
+        }
 
     def check(self, values: Values) -> str | None:
         """Returns the problem with the boxes in an Example: they must be on the image."""

@@ -86,7 +86,7 @@ class CornerKind(AnnotationKind):
     unit: ClassVar[str] = "oriented box"
     fields: ClassVar[Mapping[str, RecordField]] = _FIELDS
     compared: ClassVar[frozenset[str]] = frozenset({"xmin", "box_labels"})
-    loaded: ClassVar[frozenset[str]] = frozenset({"corners"})
+    loaded: ClassVar[Sequence[frozenset[str]]] = (frozenset({"corners"}),)
     loaded_type: ClassVar[str] = "float32"
     is_always_loaded: ClassVar[bool] = True
     follows_pixels: ClassVar[bool] = True

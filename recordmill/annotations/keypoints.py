@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import orjson
 
@@ -53,10 +53,18 @@ _FIELDS = {
     ),
     "keypoints_text": RecordField("bytes", "the name of each key point, UTF-8", many=True),
     "keypoints_num": RecordField("int64", "the number of labeled points of each box", many=True),
+    "keypoints": RecordField(
+        "float",
+        "key points of the boxes in one list: x and y, 0 to 1, and visibility of each; zeros if "
+        "not labeled",
+        many=True,
+    ),
 }
 
-_PER_POINT = ("keypoints_x", "keypoints_y", "keypoints_visibility", "keypoints_text")
-_LOADED = ("keypoints_x", "keypoints_y", "keypoints_visibility", "keypoints_num")
+_SEPARATE = ("keypoints_x", "keypoints_y", "keypoints_visibility")
+_PER_POINT = (*_SEPARATE, "keypoints_text")
+_PER_BOX = ("xmin", "box_labels", "keypoints_num")
+_LOADED = (frozenset({*_SEPARATE, "keypoints_num"}), frozenset({"keypoints", "box_labels"}))
 _NUMBERS = 3
 _VISIBLE = 2
 
@@ -131,7 +139,7 @@ class KeyPointKind(AnnotationKind):
     unit: ClassVar[str] = "key point"
     fields: ClassVar[Mapping[str, RecordField]] = _FIELDS
     compared: ClassVar[frozenset[str]] = frozenset({"xmin", "box_labels"})
-    loaded: ClassVar[frozenset[str]] = frozenset(_LOADED)
+    loaded: ClassVar[Sequence[frozenset[str]]] = _LOADED
     loaded_type: ClassVar[str] = "float32"
     is_always_loaded: ClassVar[bool] = True
     follows_pixels: ClassVar[bool] = True
@@ -139,7 +147,8 @@ class KeyPointKind(AnnotationKind):
     def list_labels(self, packed: bytes) -> ListedLabels:
         """Returns the number of labeled points; their classes are those of the boxes."""
         given = KeyPoints.unpack(packed)
-        return ListedLabels((), sum(map(given.count, range(len(given.points)))))
+        labeled = sum(map(given.count, range(len(given.points))))
+        return ListedLabels((), labeled, tuple(given.names))
 
     def place(self, packed: bytes, on: AnnotatedImage) -> PlacedAnnotations:
         """Moves the points of the objects that are stored to the stored image.
@@ -160,6 +169,7 @@ class KeyPointKind(AnnotationKind):
             "keypoints_visibility": [int(point.visibility) for point in points],
             "keypoints_text": [name.encode() for name in given.names] * len(rows),
             "keypoints_num": numbers,
+            "keypoints": [float(number) for point in points for number in point],
         }
         return PlacedAnnotations(fields, [], count.outcome(sum(numbers)))
 
@@ -184,7 +194,7 @@ class KeyPointKind(AnnotationKind):
         """Returns a note on key points that are in no Example."""
         return (
             f"{say_count(listed, self.unit, 'is')} in no Example: the convention ({convention}) "
-            "stores no key points, tf_object_detection does"
+            "stores no key points, tf_object_detection and tfds do"
         )
 
     def find_remarks(
@@ -194,17 +204,36 @@ class KeyPointKind(AnnotationKind):
         if dropped := describe_dropped(entry):
             yield f"Dropped: {dropped}. In Examples, these points are not labeled."
 
+    def find_tfds_type(
+        self, field: str, classes: int, parts: Sequence[str], recipe: Mapping[str, Any]
+    ) -> Mapping[str, Any] | None:
+        """Returns the type of the points of one box, if all boxes have the same."""
+        if field != "keypoints" or not parts:
+            return None
+        return {
+            "pythonClassName": "tensorflow_datasets.core.features.tensor_feature.Tensor",
+            "description": f"x, y, visibility of {', '.join(parts)}",
+            "tensor": {
+                "shape": {"dimensions": [str(len(parts)), str(_NUMBERS)]},
+                "dtype": "float32",
+                "encoding": "none",
+            },
+        }
+
     def check(self, values: Values) -> str | None:
         """Returns the problem with the key points in an Example.
 
         Each box has the same points, which are on the image.
         """
+        if len(together := values.get("keypoints", ())) % _NUMBERS:
+            return f"its {len(together)} numbers of key points are not three for each point"
+        values = _separate(values)
         counts = {name: len(values[name]) for name in _PER_POINT if name in values}
         if len(set(counts.values())) > 1:
             said = ", ".join(f"{count} in {name}" for name, count in counts.items())
             return f"its lists of key points differ in length: {said}"
         points = max(counts.values(), default=0)
-        for name in ("xmin", "box_labels", "keypoints_num"):
+        for name in _PER_BOX:
             boxes = len(values.get(name, ()))
             if points and name in values and (not boxes or points % boxes):
                 return f"it has {points} key points for {boxes} boxes"
@@ -222,13 +251,15 @@ class KeyPointKind(AnnotationKind):
         """Returns x and y, 0 to 1, and visibility as float32 of shape (boxes, points, 3)."""
         import numpy as np
 
-        columns = [np.asarray(values[field], np.float32) for field in _LOADED[:_NUMBERS]]
-        boxes = len(values["keypoints_num"])
+        values = _separate(values)
+        columns = [np.asarray(values[field], np.float32) for field in _SEPARATE]
+        boxes = _count_boxes(values)
         return np.stack(columns, axis=1).reshape(boxes, len(columns[0]) // max(boxes, 1), _NUMBERS)
 
     def trace(self, values: Values, names: Mapping[int, str]) -> list[Shape]:
         """Returns the labeled points of each object in an Example that has some as a shape."""
-        count = len(values.get("keypoints_num", ()))
+        values = _separate(values)
+        count = _count_boxes(values)
         xs, ys = values.get("keypoints_x", ()), values.get("keypoints_y", ())
         if not count or not xs or not ys:
             return []
@@ -247,6 +278,19 @@ class KeyPointKind(AnnotationKind):
 
 
 KEY_POINTS = KeyPointKind()
+
+
+def _separate(values: Values) -> Values:
+    """Returns the values of an Example with a list for each number of the points."""
+    if "keypoints" not in values:
+        return values
+    columns = {name: values["keypoints"][at::_NUMBERS] for at, name in enumerate(_SEPARATE)}
+    return {**columns, **values}
+
+
+def _count_boxes(values: Values) -> int:
+    """Returns the number of boxes that may have points."""
+    return max(len(values.get(name, ())) for name in _PER_BOX)
 
 
 def _check_objects(values: Values) -> str | None:

@@ -1,7 +1,6 @@
 """The kinds of annotations."""
 
 from collections.abc import Collection, Mapping
-from typing import Any
 
 from recordmill.annotations.annotation import AnnotationKind
 from recordmill.annotations.attributes import ATTRIBUTES
@@ -54,7 +53,7 @@ NAMED_FIELDS: Mapping[str, str] = {
 ID_FIELDS = frozenset(NAMED_FIELDS.values())
 """The fields with ids of classes."""
 
-TFDS_TYPES: Mapping[str, Mapping[str, Any]] = {
-    field: kind for each in KINDS.values() for field, kind in each.tfds_types.items()
+KINDS_BY_FIELD: Mapping[str, AnnotationKind] = {
+    field: kind for kind in KINDS.values() for field in kind.fields
 }
-"""The types of fields in TensorFlow Datasets that differ from those of other features."""
+"""The kind that fills each field of annotations."""

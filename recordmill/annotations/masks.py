@@ -91,17 +91,7 @@ class MaskKind(AnnotationKind):
     unit: ClassVar[str] = "mask"
     fields: ClassVar[Mapping[str, RecordField]] = _FIELDS
     compared: ClassVar[frozenset[str]] = frozenset({"height", "width", "xmin", "box_labels"})
-    tfds_types: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "masks": {
-            "pythonClassName": "tensorflow_datasets.core.features.image_feature.Image",
-            "image": {
-                "shape": {"dimensions": ["-1", "-1", "1"]},
-                "dtype": "uint8",
-                "encodingFormat": "png",
-            },
-        }
-    }
-    loaded: ClassVar[frozenset[str]] = frozenset({"masks"})
+    loaded: ClassVar[Sequence[frozenset[str]]] = (frozenset({"masks"}),)
     loaded_type: ClassVar[str] = "uint8"
     follows_pixels: ClassVar[bool] = True
 
@@ -185,6 +175,19 @@ class MaskKind(AnnotationKind):
                 f"{say_count(crowded, record, 'has')} more than {MOST_OBJECTS} objects: common "
                 f"readers of masks keep {MOST_OBJECTS} of an image, or fail."
             )
+
+    def find_tfds_type(
+        self, field: str, classes: int, parts: Sequence[str], recipe: Mapping[str, Any]
+    ) -> Mapping[str, Any]:
+        """Returns the type of images with one channel."""
+        return {
+            "pythonClassName": "tensorflow_datasets.core.features.image_feature.Image",
+            "image": {
+                "shape": {"dimensions": ["-1", "-1", "1"]},
+                "dtype": "uint8",
+                "encodingFormat": "png",
+            },
+        }
 
     def check(self, values: Values) -> str | None:
         """Returns the problem with the masks in an Example: one for each box, of the image's size.

@@ -1,6 +1,6 @@
 """Semantic masks: one map of class ids for each image, from a file of its own."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -158,19 +158,10 @@ class SegmentationKind(AnnotationKind):
     name: ClassVar[str] = Segmentation.kind
     unit: ClassVar[str] = "semantic mask"
     fields: ClassVar[Mapping[str, RecordField]] = _FIELDS
+    id_images: ClassVar[frozenset[str]] = frozenset({"segmentation"})
     compared: ClassVar[frozenset[str]] = frozenset({"height", "width"})
-    tfds_types: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "segmentation": {
-            "pythonClassName": "tensorflow_datasets.core.features.image_feature.Image",
-            "image": {
-                "shape": {"dimensions": ["-1", "-1", "1"]},
-                "dtype": "uint8",
-                "encodingFormat": "png",
-            },
-        }
-    }
     has_free_names: ClassVar[bool] = True
-    loaded: ClassVar[frozenset[str]] = frozenset({"segmentation"})
+    loaded: ClassVar[Sequence[frozenset[str]]] = (frozenset({"segmentation"}),)
     loaded_type: ClassVar[str] = "uint8"
     loaded_rank: ClassVar[Literal[2, 3]] = 2
     is_always_loaded: ClassVar[bool] = True
@@ -241,8 +232,25 @@ class SegmentationKind(AnnotationKind):
         """Returns a note on semantic masks that are in no Example."""
         return (
             f"{say_count(listed, self.unit, 'is')} in no Example: the convention ({convention}) "
-            "stores no semantic masks, deeplab does"
+            "stores no semantic masks, deeplab and tfds do"
         )
+
+    def find_tfds_type(
+        self, field: str, classes: int, parts: Sequence[str], recipe: Mapping[str, Any]
+    ) -> Mapping[str, Any] | None:
+        """Returns the type of masks whose ids may have names; their format is a text."""
+        if field != "segmentation":
+            return None
+        return {
+            "pythonClassName": "tensorflow_datasets.core.features.labeled_image.LabeledImage",
+            "image": {
+                "shape": {"dimensions": ["-1", "-1", "1"]},
+                "dtype": self.find_loaded_type(recipe),
+                "encodingFormat": "png",
+                "useColormap": True,
+                "label": {"numClasses": str(classes)} if classes else {},
+            },
+        }
 
     def check(self, values: Values) -> str | None:
         """Returns the problem with the semantic mask in an Example: it has the image's size.

@@ -106,7 +106,9 @@ class ElementLayout:
 
     def fields(self, kind: str, info: SplitInfo) -> dict[str, str]:
         """Returns the keys of the features from which such an array is made, by their fields."""
-        return {each: key for each in KINDS[kind].loaded if (key := info.key_of(each))}
+        stored = {feature.field: feature.key for feature in info.features}
+        form = next(form for form in KINDS[kind].loaded if form <= stored.keys())
+        return {field: stored[field] for field in sorted(form)}
 
     def needed(self, info: SplitInfo) -> set[str]:
         """Returns the keys of all features that must be parsed."""
@@ -175,7 +177,9 @@ def _choose_annotations(
     """Returns the kinds of annotations that become arrays; see `choose_elements`."""
     fields = {feature.field for feature in info.features}
     kinds = {
-        kind.name: kind for kind in list_stored(fields) if kind.loaded and kind.loaded <= fields
+        kind.name: kind
+        for kind in list_stored(fields)
+        if any(form <= fields for form in kind.loaded)
     }
     if wanted is None:
         return tuple(name for name, kind in kinds.items() if kind.is_always_loaded and decode)

@@ -385,9 +385,13 @@ KEY_POINT_FIELDS = frozenset(
         "keypoints_visibility",
         "keypoints_text",
         "keypoints_num",
+        "keypoints",
     }
 )
 """The fields that Examples have only if the source gives key points."""
+
+SEGMENTATION_FIELDS = frozenset({"segmentation", "segmentation_format"})
+"""The fields that Examples have only if the source gives semantic masks."""
 
 
 def _together_in_one_split(settings: "DatasetSettings", now: Situation) -> str | None:
@@ -752,13 +756,15 @@ class ExampleLayout:
 
         The convention's come first, then the source's own, then those that functions compute, then
         those of attributes of objects. Those for masks are left out unless `masks` is set, and
-        those for key points unless the source gives them.
+        those for key points and semantic masks unless the source gives them.
         """
         filled, unfilled = self.convention.fields, set[str]()
         if self.settings.masks == "none":
             unfilled |= MASK_FIELDS
         if "keypoints" not in self.settings.source.annotations():
             unfilled |= KEY_POINT_FIELDS
+        if "segmentation" not in self.settings.source.annotations():
+            unfilled |= SEGMENTATION_FIELDS
         own = (each for each in self.convention.example_features if each.field not in unfilled)
         computed = (
             each.as_feature(name)

@@ -72,8 +72,9 @@ def test_records_have_the_key_points_of_each_box(convert, people):
     assert verify_dataset(done.output).findings == ()
 
 
-def test_loading_gives_key_points_as_arrays(convert, people):
-    done = convert(people)
+@pytest.mark.parametrize("convention", ["tf_object_detection", "tfds"])
+def test_loading_gives_key_points_as_arrays(convert, people, convention):
+    done = convert(people, settings={"convention": convention})
     opened = recordmill.open(done.output)["train"]
     loaded = recordmill.load(done.output, "train")
     for found in ([each["keypoints"] for each in opened], [each["keypoints"] for each in loaded]):
@@ -89,8 +90,8 @@ def test_loading_gives_key_points_as_arrays(convert, people):
 
 
 def test_key_points_without_a_place_are_noted(convert, people):
-    done = convert(people, settings={"convention": "tfds"})
+    done = convert(people, settings={"convention": "default"})
     assert (
-        "3 key points are in no Example: the convention (TensorFlow Datasets) stores no key "
-        "points, tf_object_detection does"
+        "3 key points are in no Example: the convention (slim's keys plus class text, file name "
+        "and digest) stores no key points, tf_object_detection and tfds do"
     ) in done.line["notes"]

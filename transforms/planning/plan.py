@@ -177,6 +177,12 @@ class DatasetPlan:
         return PlanEntry(self.plan_id, self.recipe, self.settings)
 
     @property
+    def parts(self) -> dict[str, tuple[str, ...]]:
+        """The names of the parts of each annotation by kind, where all images have the same."""
+        listed = self.summary.annotations.items()
+        return {kind: each.parts[0] for kind, each in listed if len(each.parts) == 1}
+
+    @property
     def shard_count(self) -> int:
         """The number of shards in all splits, including those that turn out to be empty."""
         return sum(map(len, self.starts.values()))

@@ -389,6 +389,8 @@ class Summary(Totals):
         for name, packed in ref.annotations:
             found, own = KINDS[name].list_labels(packed), self.annotations[name]
             own.total += found.total
+            if found.parts and tuple(found.parts) not in own.parts:
+                own.parts = (*own.parts, tuple(found.parts))[:2]
             if not ref.status:
                 own.labels.update(found.labels)
             elif ref.reason in WITHOUT_AN_IMAGE:

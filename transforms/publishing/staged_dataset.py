@@ -222,6 +222,7 @@ class StagedDataset:
         folder: where the shards are until they are published; see `path_of`.
         images: totals over all images.
         remarks: what is worth a look.
+        parts: the names of the parts of each annotation by kind, where all images have the same.
     """
 
     marker: Marker
@@ -231,6 +232,7 @@ class StagedDataset:
     folder: str
     images: ImageTotals = field(default_factory=ImageTotals)
     remarks: Sequence[Remark] = ()
+    parts: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def layout(self) -> ExampleLayout:

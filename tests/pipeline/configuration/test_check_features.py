@@ -231,7 +231,7 @@ def test_semantic_masks_need_a_place_and_a_convention_with_one_needs_them():
     with pytest.raises(
         ValueError,
         match=r"^source\.columns\.mask gives semantic masks, and the convention .* stores none: "
-        "set convention=deeplab$",
+        "set convention=deeplab or convention=tfds$",
     ):
         check("default", source)
     with pytest.raises(
@@ -240,6 +240,8 @@ def test_semantic_masks_need_a_place_and_a_convention_with_one_needs_them():
         "another convention, or name a manifest's column of masks in source.columns.mask$",
     ):
         check("deeplab", Coco())
+    check("tfds", source)
+    check("tfds", Coco())
 
 
 def test_the_kinds_are_those_of_what_is_made(picture):

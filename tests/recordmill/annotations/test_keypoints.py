@@ -47,6 +47,7 @@ def test_points_become_fractions_in_the_order_of_the_boxes():
         "keypoints_visibility": [1, 2, 0, 0, 2, 0],
         "keypoints_text": [b"nose", b"tail"] * 3,
         "keypoints_num": [2, 0, 1],
+        "keypoints": [1, 1, 1, 0.25, 0.5, 2, 0, 0, 0, 0, 0, 0, 0.5, 0.25, 2, 0, 0, 0],
     }
     assert placed.outcome.counts == AnnotationCounts(3, 3)
 
@@ -97,7 +98,7 @@ def test_points_of_objects_that_are_not_stored_are_dropped():
 
 def test_points_of_images_that_are_not_stored_or_not_written_are_counted():
     packed = KeyPoints(NAMES, [[5, 2, 2, 0, 0, 0], None, [1]]).pack()
-    assert KEY_POINTS.list_labels(packed) == ListedLabels((), 3)
+    assert KEY_POINTS.list_labels(packed) == ListedLabels((), 3, tuple(NAMES))
     on = AnnotatedImage(b"", None, make_settings(), LABELS)
     counts = KEY_POINTS.place(packed, on).outcome.counts
     assert counts == AnnotationCounts(3, 0, Counter(not_decoded=3))
@@ -122,7 +123,7 @@ def test_too_many_faulty_points_exceed_the_limits():
 def test_notes_say_what_is_not_stored_or_dropped():
     assert KEY_POINTS.note_unstored(3, "TF-Slim") == (
         "3 key points are in no Example: the convention (TF-Slim) stores no key points, "
-        "tf_object_detection does"
+        "tf_object_detection and tfds do"
     )
     entry = AnnotationEntry(
         unit="key point",
@@ -166,6 +167,34 @@ def test_points_in_an_example_fit_its_boxes(changed, problem):
         assert found is None
     else:
         assert found.startswith(problem)
+
+
+TOGETHER = {"keypoints": [0.0, 0.0, 0, 1.0, 0.5, 2], "box_labels": [2, 3]}
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({}, None),
+        (dict.fromkeys(TOGETHER, ()), None),
+        ({"keypoints": [0.0, 1.0]}, "its 2 numbers of key points are not three for each point"),
+        ({"box_labels": [1] * 3}, "it has 2 key points for 3 boxes"),
+        ({"keypoints": [0.0, 1.5, 2, 0, 0, 0]}, "one of its key points is not on the image"),
+        (
+            {"keypoints": [0.0, 1.0, 3, 0, 0, 0]},
+            "the visibility of a key point is 3, and should be 0, 1 or 2",
+        ),
+    ],
+)
+def test_points_in_one_list_fit_the_boxes(changed, problem):
+    assert KEY_POINTS.check({**TOGETHER, **changed}) == problem
+
+
+def test_points_in_one_list_are_read_as_those_in_several():
+    array = KEY_POINTS.as_array(TOGETHER, (8, 10))
+    assert array.tolist() == [[[0, 0, 0]], [[1, 0.5, 2]]]
+    (shape,) = KEY_POINTS.trace(TOGETHER, {3: "cat"})
+    assert (shape.class_id, shape.class_name, shape.points) == (3, "cat", ((1.0, 0.5, True),))
 
 
 def test_labeled_points_become_shapes():

@@ -5,9 +5,9 @@ from recordmill.annotations.kinds import (
     ANNOTATION_FIELDS,
     ID_FIELDS,
     KINDS,
+    KINDS_BY_FIELD,
     NAMED_FIELDS,
     RECORD_FIELDS,
-    TFDS_TYPES,
     list_stored,
 )
 from recordmill.schemas.settings.dataset import Contract, RejectionLimits
@@ -39,7 +39,7 @@ def test_names_and_ids_of_classes_are_fields():
         "label_texts": "labels",
         "box_label_texts": "box_labels",
     }
-    assert {*NAMED_FIELDS, *ID_FIELDS, *TFDS_TYPES} <= RECORD_FIELDS.keys()
+    assert {*NAMED_FIELDS, *ID_FIELDS, *KINDS_BY_FIELD} <= RECORD_FIELDS.keys()
 
 
 def test_the_kinds_that_a_convention_stores_are_those_whose_fields_it_has():

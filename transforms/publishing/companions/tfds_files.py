@@ -11,12 +11,13 @@ and `{SHARD_X_OF_Y}`; shards are counted from 0, with at least five digits
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from string import Formatter
 from typing import Any
 
-from recordmill.annotations.kinds import TFDS_TYPES
+from recordmill.annotations.kinds import KINDS_BY_FIELD
 from recordmill.schemas.dataset.json_values import as_json
+from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.tfds_shards import FILE_FORMAT, abbreviate
 from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
@@ -84,14 +85,18 @@ def describe_tfds(dataset: StagedDataset) -> Iterator[Description]:
         return
     names = tfds_names(dataset.marker.labels)
     features = dataset.sure_features
+    named = {each.field for each in features if names and _has_names(each, dataset.marker)}
     yield "dataset_info.json", [as_json(_dataset_info(dataset, features))]
-    described = {feature.key: _feature(feature, len(names), dataset) for feature in features}
+    described = {
+        feature.key: _feature(feature, len(names) * (feature.field in named), dataset)
+        for feature in features
+    }
     yield (
         "features.json",
         [as_json(_type("features_dict.FeaturesDict", featuresDict={"features": described}))],
     )
     for feature in features:
-        if names and _is_label(feature):
+        if feature.field in named:
             yield (
                 f"{feature.key.replace('/', '.')}.labels.txt",
                 ["".join(f"{name}\n" for name in names).encode()],
@@ -141,25 +146,39 @@ def _is_label(feature: Feature) -> bool:
     return feature.kind == "int64" and re.fullmatch(r"(.*_)?labels?", feature.field) is not None
 
 
+def _has_names(feature: Feature, marker: Marker) -> bool:
+    """Returns whether the dataset's class names are those of a feature's ids."""
+    kind = KINDS_BY_FIELD.get(feature.field)
+    if kind is None or feature.field not in kind.id_images:
+        return _is_label(feature)
+    counts = [split.classes for split in marker.splits.values()]
+    return marker.counted in (None, kind.name) and not any(map(any, counts))
+
+
 def _type(name: str, **content: Any) -> dict[str, Any]:
     """Returns a feature's type, named by its class in TFDS."""
     return {"pythonClassName": f"tensorflow_datasets.core.features.{name}", **content}
 
 
-def _feature(feature: Feature, classes: int, dataset: StagedDataset) -> dict[str, Any]:
+def _feature(feature: Feature, classes: int, dataset: StagedDataset) -> Mapping[str, Any]:
     if feature.many:
         return _type(
             "sequence_feature.Sequence",
-            sequence={"feature": _value(feature, classes), "length": "-1"},
+            sequence={"feature": _value(feature, classes, dataset), "length": "-1"},
         )
-    return _image(dataset) if feature.field == "encoded" else _value(feature, classes)
+    if feature.field == "encoded":
+        return _image(dataset)
+    return _value(feature, classes, dataset)
 
 
-def _value(feature: Feature, classes: int) -> dict[str, Any]:
+def _value(feature: Feature, classes: int, dataset: StagedDataset) -> Mapping[str, Any]:
     """Returns the type of a single value of a feature."""
-    if feature.many and feature.field in TFDS_TYPES:
-        return dict(TFDS_TYPES[feature.field])
-    if classes and _is_label(feature):
+    if kind := KINDS_BY_FIELD.get(feature.field):
+        parts = dataset.parts.get(kind.name, ())
+        recipe = dataset.marker.plan.recipe
+        if own := kind.find_tfds_type(feature.field, classes, parts, recipe):
+            return own
+    if classes:
         return _type("class_label_feature.ClassLabel", classLabel={"numClasses": str(classes)})
     if feature.kind == "bytes":
         return _type("text_feature.Text", text={})

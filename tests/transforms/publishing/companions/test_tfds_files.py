@@ -146,6 +146,53 @@ def test_a_name_is_in_tfds_letters(stage, say, name, shown):
     assert json.loads(say(describe_tfds, dataset)["dataset_info.json"])["name"] == shown
 
 
+OF_OBJECTS = (
+    Feature("image", "bytes", "encoded", "the image"),
+    Feature("mask", "bytes", "segmentation", "ids of pixels"),
+    Feature("points", "float", "keypoints", "points", many=True),
+)
+
+
+@pytest.mark.parametrize("counted", [None, "segmentation", "boxes"])
+def test_the_names_of_ids_in_pixels_are_those_of_the_dataset_if_nothing_else_has_them(
+    stage, say, monkeypatch, counted
+):
+    monkeypatch.setattr(ExampleLayout, "features", OF_OBJECTS)
+    dataset = stage()
+    splits = {
+        name: replace(split, classes={"": split.records})
+        for name, split in dataset.marker.splits.items()
+    }
+    dataset = replace(dataset, marker=replace(dataset.marker, splits=splits, counted=counted))
+    files = say(describe_tfds, dataset)
+    described = json.loads(files["features.json"])["featuresDict"]["features"]["mask"]
+    assert described["pythonClassName"] == f"{PACKAGE}.labeled_image.LabeledImage"
+    assert described["image"] == {
+        "shape": {"dimensions": ["-1", "-1", "1"]},
+        "dtype": "uint8",
+        "encodingFormat": "png",
+        "useColormap": True,
+        "label": {} if counted == "boxes" else {"numClasses": "3"},
+    }
+    names = None if counted == "boxes" else b"cat\ndog\nemu\n"
+    assert files.get("mask.labels.txt") == names
+
+
+def test_classes_of_images_are_not_those_of_pixels(stage, say, monkeypatch):
+    monkeypatch.setattr(ExampleLayout, "features", OF_OBJECTS)
+    assert "mask.labels.txt" not in say(describe_tfds, stage())
+
+
+@pytest.mark.parametrize(("parts", "shape"), [((), None), (("nose", "tail"), ["2", "3"])])
+def test_points_have_a_shape_if_all_images_have_the_same(stage, say, monkeypatch, parts, shape):
+    monkeypatch.setattr(ExampleLayout, "features", OF_OBJECTS)
+    dataset = replace(stage(), parts={"keypoints": parts})
+    features = json.loads(say(describe_tfds, dataset)["features.json"])["featuresDict"]["features"]
+    inner = features["points"]["sequence"]["feature"]
+    assert inner["tensor"]["shape"].get("dimensions") == shape
+    assert inner.get("description") == (shape and "x, y, visibility of nose, tail")
+
+
 def test_lists_and_floats_are_sequences(stage, say, monkeypatch):
     features = (
         Feature("image", "bytes", "encoded", "the image"),

@@ -34,9 +34,10 @@ test-python: ## Run the tests with another Python, in an environment of its own:
 	@scripts/install "$(OWN_VENV)" everything "$(PYTHON)"
 	"$(OWN_VENV)/bin/python" $(TESTS)
 
-test-interop: setup ## Read datasets with TFDS, TFT, Keras, mlcroissant, DALI, PyTorch, Grain and datasets, in .venv-interop (5 GB)
+test-interop: setup ## Read datasets with TFDS, TFT, Keras, mlcroissant, DALI, PyTorch, Grain, datasets, the Object Detection API and official/vision, in .venv-interop (5 GB)
 	test -x .venv-interop/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-interop
 	$(BIN)/uv pip install --quiet --python .venv-interop/bin/python --requirement tests/interop/requirements.txt
+	$(BIN)/uv pip install --quiet --python .venv-interop/bin/python --no-deps --requirement tests/interop/readers.txt
 	rm -rf out/interop && mkdir -p out/interop
 	failed=0; for file in tests/interop/test_*.py; do \
 		INTEROP_DATASETS=$(CURDIR)/out/interop .venv-interop/bin/python -m pytest -q -c tests/interop/pytest.ini $$file || failed=1; \

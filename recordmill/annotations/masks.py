@@ -1,6 +1,7 @@
 """Masks of objects: which pixels of an image belong to each object that has a box."""
 
 import struct
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -100,8 +101,11 @@ class MaskKind(AnnotationKind):
         return ListedLabels((), *_COUNT.unpack_from(packed))
 
     def find_versions(self) -> Mapping[str, str]:
-        """Returns the version of the library that decides which pixels are inside an outline."""
-        return {"pycocotools": metadata.version("pycocotools")}
+        """Returns the versions of what draws masks, and of what compresses them."""
+        return {
+            "pycocotools": metadata.version("pycocotools"),
+            "masks.zlib": zlib.ZLIB_RUNTIME_VERSION,
+        }
 
     def rename_files(self, packed: bytes, names: Mapping[str, str]) -> bytes:
         """Returns the outlines as if their files had other names."""

@@ -1,5 +1,6 @@
 """Semantic masks: one map of class ids for each image, from a file of its own."""
 
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -170,6 +171,10 @@ class SegmentationKind(AnnotationKind):
     def list_labels(self, packed: bytes) -> ListedLabels:
         """Returns that there is one mask; its file says which classes it has."""
         return ListedLabels((), 1)
+
+    def find_versions(self) -> Mapping[str, str]:
+        """Returns the version of the library that compresses the masks."""
+        return {"masks.zlib": zlib.ZLIB_RUNTIME_VERSION}
 
     def rename_files(self, packed: bytes, names: Mapping[str, str]) -> bytes:
         """Returns the mask as if its file had another name."""

@@ -3,7 +3,8 @@
 No value is changed on the way: palettes, transparency and color profiles are not applied.
 """
 
-import io
+import struct
+import zlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,8 +31,8 @@ _GRAY_MODES = ("1", "P", "L", "I;16", "I;16B", "I")
 _GRAY_COLOR = 0x01_01_01
 """A gray pixel of an image with colors is a multiple of this, as `pack_color` gives it."""
 
-_RUN_LENGTH = 3
-"""zlib's strategy Z_RLE: for masks, it is faster than the default, and the files are smaller."""
+_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_HEADER = struct.Struct(">IIBBBBB")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +93,28 @@ def decode_mask(data: bytes, most: Size, most_pixels: int | None = None) -> Deco
 def encode_values(values: NDArray[np.uint8] | NDArray[np.uint16]) -> bytes:
     """Returns a gray PNG without metadata of 8 or 16 bits, by the type of the values.
 
-    The same values give the same bytes with the same version of Pillow.
+    The same values give the same bytes with the same version of zlib. Its strategy for runs, and
+    rows without filters, take half of the time of Pillow's, and the files are smaller.
 
     Args:
         values: an array of shape (height, width).
     """
-    stream = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(values)).save(stream, "PNG", compress_type=_RUN_LENGTH)
-    return stream.getvalue()
+    height, width = values.shape
+    pixels = np.ascontiguousarray(values, values.dtype.newbyteorder(">"))
+    rows = np.zeros((height, 1 + width * values.itemsize), np.uint8)  # 0: a row has no filter
+    rows[:, 1:] = pixels.view(np.uint8)
+    compressor = zlib.compressobj(strategy=zlib.Z_RLE)
+    header = _HEADER.pack(width, height, 8 * values.itemsize, 0, 0, 0, 0)
+    chunks = (
+        _frame_chunk(b"IHDR", header),
+        _frame_chunk(b"IDAT", compressor.compress(rows.data) + compressor.flush()),
+        _frame_chunk(b"IEND", b""),
+    )
+    return _SIGNATURE + b"".join(chunks)
+
+
+def _frame_chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
 def pack_color(red: int, green: int, blue: int) -> int:

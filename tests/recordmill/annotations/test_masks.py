@@ -1,5 +1,6 @@
 import hashlib
 import io
+import zlib
 from collections import Counter
 
 import numpy as np
@@ -290,5 +291,6 @@ def test_pixels_of_masks_are_0_or_1(mask, problem):
         assert found.startswith(problem)
 
 
-def test_the_library_that_rasterizes_is_named():
-    assert MASKS.find_versions() == {"pycocotools": "2.0.11"}
+def test_the_libraries_that_decide_the_bytes_are_named():
+    versions = {"pycocotools": "2.0.11", "masks.zlib": zlib.ZLIB_RUNTIME_VERSION}
+    assert MASKS.find_versions() == versions

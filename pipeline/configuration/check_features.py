@@ -8,7 +8,8 @@ from recordmill.schemas.conventions import Convention, ConventionFeature
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import EACH_ATTRIBUTE, IMAGE_FIELDS, PIXEL_FIELDS, family_of
 from recordmill.schemas.pages import find_page
-from recordmill.schemas.settings.dataset import MASK_FIELDS, DatasetSettings, ExampleLayout
+from recordmill.schemas.settings.annotation_fields import MASK_FIELDS
+from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.transforms.records.image_functions import find_function
 
 

@@ -40,6 +40,12 @@ from recordmill.schemas.setting_fields import (
     PositiveShare,
     Share,
 )
+from recordmill.schemas.settings.annotation_fields import (
+    CORNER_FIELDS,
+    KEY_POINT_FIELDS,
+    MASK_FIELDS,
+    SEGMENTATION_FIELDS,
+)
 from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.schemas.settings.source import ListingSettings, SourceSettings
@@ -370,28 +376,6 @@ def _without_masks_to_store(settings: "DatasetSettings", now: Situation) -> str 
 
 def _without_masks(settings: "DatasetSettings", _: Situation) -> str | None:
     return "masks is none" if settings.masks == "none" else None
-
-
-MASK_FIELDS = frozenset({"masks"})
-"""The fields that the setting `masks` stores."""
-
-CORNER_FIELDS = frozenset({"corners", "angle"})
-"""The fields of oriented boxes, which references carry only if Examples have them."""
-
-KEY_POINT_FIELDS = frozenset(
-    {
-        "keypoints_x",
-        "keypoints_y",
-        "keypoints_visibility",
-        "keypoints_text",
-        "keypoints_num",
-        "keypoints",
-    }
-)
-"""The fields that Examples have only if the source gives key points."""
-
-SEGMENTATION_FIELDS = frozenset({"segmentation", "segmentation_format"})
-"""The fields that Examples have only if the source gives semantic masks."""
 
 
 def _together_in_one_split(settings: "DatasetSettings", now: Situation) -> str | None:

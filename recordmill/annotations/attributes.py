@@ -17,6 +17,7 @@ from recordmill.annotations.annotation import (
 )
 from recordmill.annotations.count_details import DetailCount, drop_undecoded, lose_details
 from recordmill.schemas.attribute_words import AttributeText, find_number
+from recordmill.schemas.dataset.json_values import as_kept_json
 from recordmill.schemas.features import ATTRIBUTE, EACH_ATTRIBUTE, RecordField
 from recordmill.schemas.formatting import say_count
 from recordmill.schemas.label_map import LabelMap
@@ -54,7 +55,7 @@ class Attributes:
     def pack(self) -> bytes:
         """Returns the bytes that a reference carries; names get no line breaks."""
         values = list(map(_on_one_line, self.values))
-        return orjson.dumps(values, option=orjson.OPT_SORT_KEYS)
+        return as_kept_json(values, option=orjson.OPT_SORT_KEYS)
 
     @classmethod
     def unpack(cls, packed: bytes) -> Self:

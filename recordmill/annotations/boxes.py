@@ -30,6 +30,7 @@ from recordmill.annotations.explain_losses import (
     join_advice,
 )
 from recordmill.annotations.shapes import Shape
+from recordmill.schemas.dataset.json_values import as_kept_json
 from recordmill.schemas.dataset.marker import AnnotationEntry
 from recordmill.schemas.dataset.totals import AnnotationCounts, AnnotationTotals, show_dropped
 from recordmill.schemas.errors import SettingError
@@ -101,7 +102,7 @@ class Boxes:
 
         JSON, in which what is not finite becomes null.
         """
-        return orjson.dumps(
+        return as_kept_json(
             [
                 self.boxes,
                 self.labels,

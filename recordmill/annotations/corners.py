@@ -20,6 +20,7 @@ from recordmill.annotations.annotation import (
 from recordmill.annotations.boxes import list_classes
 from recordmill.annotations.count_details import DetailCount, drop_undecoded, lose_details
 from recordmill.annotations.shapes import Shape, ShapePoint
+from recordmill.schemas.dataset.json_values import as_kept_json
 from recordmill.schemas.features import RecordField
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import Rejected
@@ -71,7 +72,7 @@ class OrientedBoxes:
 
     def pack(self) -> bytes:
         """Returns the bytes that a reference carries."""
-        return orjson.dumps([self.corners, self.fractions])
+        return as_kept_json([self.corners, self.fractions])
 
     @classmethod
     def unpack(cls, packed: bytes) -> Self:

@@ -26,6 +26,7 @@ from recordmill.annotations.count_details import (
 )
 from recordmill.annotations.explain_losses import explain_faults
 from recordmill.annotations.shapes import Shape, ShapePoint
+from recordmill.schemas.dataset.json_values import as_kept_json
 from recordmill.schemas.dataset.marker import AnnotationEntry
 from recordmill.schemas.features import RecordField
 from recordmill.schemas.formatting import say_count
@@ -88,7 +89,7 @@ class KeyPoints:
 
     def pack(self) -> bytes:
         """Returns the bytes that a reference carries; what is not finite becomes null."""
-        return orjson.dumps([self.names, self.points, self.fractions])
+        return as_kept_json([self.names, self.points, self.fractions])
 
     @classmethod
     def unpack(cls, packed: bytes) -> Self:

@@ -17,6 +17,7 @@ from recordmill.annotations.annotation import (
     name_loss,
 )
 from recordmill.annotations.explain_losses import explain_excess
+from recordmill.schemas.dataset.json_values import as_kept_json
 from recordmill.schemas.dataset.totals import AnnotationCounts
 from recordmill.schemas.features import RecordField
 from recordmill.schemas.label_map import LabelMap, find_class
@@ -41,7 +42,7 @@ class Labels:
 
     def pack(self) -> bytes:
         """Returns the bytes that a reference carries."""
-        return orjson.dumps(list(self.names))
+        return as_kept_json(list(self.names))
 
 
 class LabelKind(AnnotationKind):

@@ -17,6 +17,7 @@ from recordmill.annotations.annotation import (
     ReadFile,
 )
 from recordmill.annotations.count_details import drop_undecoded, lose_details
+from recordmill.schemas.dataset.json_values import as_kept_json
 from recordmill.schemas.dataset.marker import AnnotationEntry
 from recordmill.schemas.dataset.totals import LOSSLESS, AnnotationCounts
 from recordmill.schemas.features import Feature, RecordField
@@ -72,7 +73,7 @@ class PairedImages:
 
     def pack(self) -> bytes:
         """Returns the bytes that a reference carries."""
-        return orjson.dumps(dict(self.files), option=orjson.OPT_SORT_KEYS)
+        return as_kept_json(dict(self.files), option=orjson.OPT_SORT_KEYS)
 
     @classmethod
     def unpack(cls, packed: bytes) -> Self:

@@ -26,6 +26,7 @@ from recordmill.annotations.mask_header import (
     read_mask_header,
 )
 from recordmill.annotations.shapes import Shape
+from recordmill.schemas.dataset.json_values import as_kept_json
 from recordmill.schemas.dataset.totals import AnnotationCounts
 from recordmill.schemas.features import RecordField
 from recordmill.schemas.formatting import say_count
@@ -91,7 +92,7 @@ class Segmentation:
     def pack(self) -> bytes:
         """Returns the bytes that a reference carries."""
         packed = [self.file, self.threshold, list(self.colors)]
-        return orjson.dumps([*packed, *([self.classes] if self.classes else [])])
+        return as_kept_json([*packed, *([self.classes] if self.classes else [])])
 
     @classmethod
     def unpack(cls, packed: bytes) -> Self:

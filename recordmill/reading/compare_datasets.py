@@ -18,7 +18,7 @@ from recordmill.annotations.kinds import KINDS as ANNOTATION_KINDS
 from recordmill.reading.compare_annotations import AnnotationJudge
 from recordmill.reading.dataset import FORGED, Dataset, StoredShard
 from recordmill.schemas.dataset.compare_plans import DERIVED, list_differences
-from recordmill.schemas.dataset.json_values import differences
+from recordmill.schemas.dataset.json_values import as_kept_json, differences
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.digests import order_of
 from recordmill.schemas.earlier_names import with_present_keys
@@ -209,7 +209,7 @@ def _compare_partners(
             found.rows[side] += 1
         if [side for _, side, _ in entries] != [0, 1]:
             for _, side, (_, key, split, row) in entries:
-                yield row["sha256"], orjson.dumps([side, key, split, row])
+                yield row["sha256"], as_kept_json([side, key, split, row])
             continue
         one, other = entries[0][2], entries[1][2]
         old, new = one[3], other[3]
@@ -366,7 +366,7 @@ def _read_split(shards: Sequence[StoredShard], split: str, seed: int) -> Iterato
 def sort_entries(rows: Iterable[tuple[str, str | None, Any]], seed: int) -> Iterator[HashedRow]:
     """Sorts keys, splits and rows by the hash of the key, in a temporary file."""
     place = SortedRows()
-    place.add((f"{order_of(seed, each[0]):016x}{each[0]}", orjson.dumps(each)) for each in rows)
+    place.add((f"{order_of(seed, each[0]):016x}{each[0]}", as_kept_json(each)) for each in rows)
     for number, line in place:
         key, split, row = orjson.loads(line)
         yield int(number[:16], 16), key, split, row

@@ -144,6 +144,14 @@ def as_json(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
+def as_kept_json(value: Any, option: int | None = None) -> bytes:
+    """Returns JSON that takes only the memory of its length, for bytes that many are kept of.
+
+    The bytes of `orjson.dumps` keep their buffer, which has 16 KiB at least.
+    """
+    return bytes(memoryview(orjson.dumps(value, option=option)))
+
+
 def hash_json(value: Any) -> str:
     """Returns the SHA-256 of plain JSON values, in hex; the order of keys does not matter."""
     return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()

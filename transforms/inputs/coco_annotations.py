@@ -19,6 +19,7 @@ from recordmill.annotations.corners import OrientedBoxes
 from recordmill.annotations.keypoints import KeyPoints
 from recordmill.annotations.masks import Masks
 from recordmill.imaging.geometry import Box
+from recordmill.schemas.dataset.json_values import as_kept_json
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Notice, NoticeStatus
 from recordmill.schemas.rejection import Rejected
@@ -253,7 +254,7 @@ class OutlinedAnnotation(Annotation):
     As objects of Python, the outlines of a file would take many times as much memory.
     """
 
-    outline: Annotated[bytes, BeforeValidator(orjson.dumps)] = Field(
+    outline: Annotated[bytes, BeforeValidator(as_kept_json)] = Field(
         b"null", validation_alias="segmentation"
     )
 

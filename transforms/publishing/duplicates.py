@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from recordmill import storage
 from recordmill.annotations.stored_fields import digest_kinds, list_annotation_keys
 from recordmill.schemas.dataset.file_names import DUPLICATES, SHARD
-from recordmill.schemas.dataset.json_values import to_json
+from recordmill.schemas.dataset.json_values import as_kept_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, LookAlikes, Marker, SameBytes
 from recordmill.schemas.dataset.side_files import (
     Duplicate,
@@ -227,7 +227,7 @@ def _fetch_copies(
         annotations = {}
         if keys:
             annotations = digest_kinds(frames.read(path, row.offset, row.length), keys)
-        return orjson.dumps((row.key, place[0], row.class_name, annotations))
+        return as_kept_json((row.key, place[0], row.class_name, annotations))
 
     try:
         return place, [(row.sha256, describe(row)) for _, row in rows]

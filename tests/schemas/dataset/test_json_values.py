@@ -1,14 +1,17 @@
 import pickle
+import tracemalloc
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import orjson
 import pytest
 
 from recordmill.schemas.dataset.json_values import (
     MisfitError,
     as_json,
+    as_kept_json,
     differences,
     from_json,
     hash_json,
@@ -146,3 +149,16 @@ def test_changed_references_are_described():
         for digest, count in (("a", 1219), ("b", 80))
     )
     assert differences(old, new) == ["other images", "80 of them instead of 1,219"]
+
+
+def test_json_that_is_kept_takes_the_memory_of_its_length():
+    tracemalloc.start()
+    try:
+        kept = [
+            as_kept_json({"b": number, "a": None}, orjson.OPT_SORT_KEYS) for number in range(99)
+        ]
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert kept[7] == b'{"a":null,"b":7}'
+    assert taken < 99 * 200

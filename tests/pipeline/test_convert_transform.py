@@ -44,7 +44,10 @@ def run(*arguments, source=None, **settings):
 
 @pytest.fixture
 def faulty(photos):
+    """A file is no image, and all files are old: one that changed just now has no sure version."""
     (photos / "dog/text.jpg").write_text("no picture")
+    for path in photos.rglob("*.*"):
+        os.utime(path, (1_500_000_000, 1_500_000_000))
     return photos
 
 

@@ -3,6 +3,7 @@
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import orjson
@@ -98,8 +99,8 @@ class Segmentation:
     def unpack(cls, packed: bytes) -> Self:
         """Returns the semantic mask that a reference carries."""
         file, threshold, colors, *classes = orjson.loads(packed)
-        pairs = ((value, label) for each in classes for value, label in each)
-        return cls(file, threshold, tuple(colors), tuple(pairs))
+        pairs = tuple(map(tuple, chain.from_iterable(classes)))
+        return cls(file, threshold, tuple(colors), pairs)
 
     def find_class_ids(self, values: "MaskValues", label_map: LabelMap, ignored: int) -> "Ids":
         """Returns the id of the class of each pixel.

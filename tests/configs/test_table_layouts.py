@@ -684,8 +684,13 @@ def test_of_two_image_columns_one_is_chosen(write, run, tmp_path, picture, read_
     assert offers(err) == [
         ["--set", "source.columns.bytes=image"],
         ["--set", "source.columns.bytes=mask"],
+        [
+            *("--set", "source.columns.bytes=image", "--set", "source.columns.mask=mask"),
+            *("--set", "convention=deeplab"),
+        ],
     ]
-    for flags, other, expected in zip(offers(err), ("mask", "image"), (images, masks), strict=True):
+    alone = zip(offers(err)[:2], ("mask", "image"), (images, masks), strict=True)
+    for flags, other, expected in alone:
         code, err = run(*flags, output=other)
         assert (code, f"(left out: {other}, age)" in err, "note: not stored: " in err) == (
             0,

@@ -170,20 +170,6 @@ PAIRS = {
         ),
         [kept("x", "y", "z")],
     ),
-    "masks with another word before the number": (
-        together(
-            {f"scans/scan_{n}.jpg": photo(n) for n in N},
-            {f"tumor/tumor_{n}.png": mask(n) for n in N},
-        ),
-        [under("scans")],
-    ),
-    "masks with another word after the number": (
-        together(
-            {f"photo/{n}-p.png": photo(n, "PNG") for n in N},
-            {f"leaf/{n}-leaf.png": mask(n) for n in N},
-        ),
-        [under("photo")],
-    ),
     "masks of other names in folders of ids": (
         together(
             *(photos(f"{n}ab/images", [f"{n}ab"], "png") for n in N),

@@ -5,7 +5,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import chain, takewhile
 
 from recordmill.transforms.inputs.folder_sketch import split_for_word
 from recordmill.transforms.inputs.found_pairs import Pairs
@@ -80,7 +80,7 @@ def find_mask_pairs(pairs: Pairs, folders: Mapping[str, Sequence[str]]) -> MaskP
         matched = [_match_within(folder, images) for folder, images in folders.items()]
     else:
         return None
-    found = [pair for own in matched for pair in own or ()]
+    found = [*chain.from_iterable(own or () for own in matched)]
     forms = {_find_templates(pair) for pair in found}
     templates = {each and (each.images, each.masks) for each in forms}
     if None in matched or len(templates) != 1 or None in templates:

@@ -82,12 +82,11 @@ class PanopticAnnotations:
             if twice := [number for number, count in ids.items() if count > 1]:
                 where = f"of image {each.image_id!r:.60}"
                 raise bad_annotations(f"two segments {where} have the id {twice[0]}")
-        objects = [
-            Annotation.model_validate({**segment.model_dump(), "image_id": each.image_id})
-            for each in contents.annotations
-            for segment in each.segments_info
-            if segment.category_id in self.things
-        ]
+        objects: list[Annotation] = []
+        for each in contents.annotations:
+            things = (one for one in each.segments_info if one.category_id in self.things)
+            values = ({**segment.model_dump(), "image_id": each.image_id} for segment in things)
+            objects += map(Annotation.model_validate, values)
         categories: list[Category] = [*contents.categories]
         self.objects = CocoAnnotations(
             CocoFile.model_construct(

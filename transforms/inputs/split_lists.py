@@ -7,6 +7,7 @@ import posixpath
 import re
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import chain
 
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.folder_sketch import split_for_word
@@ -37,7 +38,7 @@ def find_listed_word(root: str, lists: str, name: str) -> str | None:
     """
     folder, pattern = posixpath.split(lists)
     texts = names_in(f"{root}/{folder}".rstrip("/"), are_texts=True)
-    found = find_list_words(pattern, (each for own in texts.by_stem.values() for each in own))
+    found = find_list_words(pattern, chain.from_iterable(texts.by_stem.values()))
     if not found:
         raise bad_annotations(f"there is no list {lists} (source.sets)")
     for word in found:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from recordmill.transforms.inputs.folder_sketch import given_splits, split_for_word
@@ -55,8 +56,8 @@ def suggest_pairs(
     folders = _find_sides(pairs) if pairs.are_sides else _find_folders(pairs, split_folders)
     if folders is None:
         return None
-    firsts = [f"{path}/{name}" for path in pairs.kept for name in names.get(path, ())]
-    seconds = {f"{path}/{name}" for path in pairs.left_out for name in names.get(path, ())}
+    firsts = _list_files(pairs.kept, names)
+    seconds = set(_list_files(pairs.left_out, names))
     if folders.splits.get("from_folders"):
         firsts, seconds = _strip(firsts), set(_strip(seconds))
     files = _find_files(folders, firsts, seconds)
@@ -87,14 +88,23 @@ def _are_masks(pairs: Pairs) -> bool:
     return not _words_of(pairs.left_out) & _NO_MASKS
 
 
+def _list_files(folders: Iterable[str], names: Mapping[str, Sequence[str]]) -> list[str]:
+    """Returns the paths of the files in folders."""
+    found: list[str] = []
+    for path in folders:
+        found += [f"{path}/{name}" for name in names.get(path, ())]
+    return found
+
+
 def _words_of(paths: Iterable[str]) -> set[str]:
     """Returns the words in paths, in lower case."""
-    return {word.lower() for path in paths for word in WORD.findall(path)}
+    return {word.lower() for word in chain.from_iterable(map(WORD.findall, paths))}
 
 
 def _find_sides(pairs: Pairs) -> _Folders | None:
     """Returns the folders `trainA` and `trainB`, `testA` and `testB`."""
-    firsts, seconds = ({path[:-1] for path in side} for side in (pairs.kept, pairs.left_out))
+    firsts = {path[:-1] for path in pairs.kept}
+    seconds = {path[:-1] for path in pairs.left_out}
     if firsts != seconds or any("/" in path for path in (*pairs.kept, *pairs.left_out)):
         return None
     words = {path.rstrip(" _-"): split_for_word(path.rstrip(" _-")) for path in sorted(firsts)}

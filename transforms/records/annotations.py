@@ -76,8 +76,11 @@ def _place_all(carried: Mapping[str, bytes], on: AnnotatedImage) -> dict[str, Pl
 
 def fill_fields(placed: Mapping[str, PlacedAnnotations], on: AnnotatedImage) -> dict[str, Any]:
     """Returns the fields of kinds that an image's objects have none of, as other images' do."""
-    others = (kind.fill(on) for name, kind in KINDS.items() if name not in placed)
-    return dict(item for fields in others for item in fields.items())
+    found: dict[str, Any] = {}
+    for name, kind in KINDS.items():
+        if name not in placed:
+            found |= kind.fill(on)
+    return found
 
 
 def lose_annotations(ref: ImageRef, rejected: Rejected, label_map: LabelMap) -> Outcomes:

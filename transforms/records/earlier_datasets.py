@@ -258,13 +258,14 @@ def find_reusable(
 
 def _without_attributes(recipe: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a recipe without the features that only the listing shows."""
-    schema: Mapping[str, Mapping[str, Any]] = recipe.get("feature_schema", {})
-    known = {
-        key: entry
-        for key, entry in schema.items()
-        if not str(entry.get("field", "")).startswith(ATTRIBUTE)
-    }
-    return {**recipe, "feature_schema": known}
+    known = dict(recipe)
+    if schema := recipe.get("feature_schema"):
+        known["feature_schema"] = {
+            key: entry
+            for key, entry in schema.items()
+            if not str(entry.get("field", "")).startswith(ATTRIBUTE)
+        }
+    return known
 
 
 def _find_obstacle(marker: Marker, plan: PlanEntry) -> str | None:

@@ -46,17 +46,22 @@ def test_shipped_configurations_are_found_from_anywhere(tmp_path, monkeypatch, p
     assert isinstance(load_settings(path, []).settings.source, FilenameLabels)
 
 
-@pytest.mark.parametrize("name", convention_names())
+@pytest.mark.parametrize("name", [name for name in convention_names() if name != "tfds"])
 def test_a_shipped_convention_is_a_configuration_to_copy(name):
     convention = load_convention(name)
-    given = (
-        ["features.feature=mean_std"]
-        if BOXES.fields.keys().isdisjoint(convention.fields)
-        else ["source.kind=coco", "masks=png"]
-    )
-    if "segmentation" in convention.fields:
+    if not BOXES.fields.keys().isdisjoint(convention.fields):
+        given = ["source.kind=coco", "masks=png"]
+    elif "segmentation" in convention.fields:
         given = ["source={kind: manifest, columns: {uri: image, mask: mask}}"]
+    else:
+        given = ["features.feature=mean_std"]
     assert load_settings(str(CONVENTIONS / f"{name}.yaml"), given).settings.convention == convention
+
+
+def test_a_copy_names_a_feature_that_the_source_does_not_give():
+    """No source gives key points and semantic masks, which both have places for TFDS."""
+    with pytest.raises(UsageError, match=r"segmentation_mask\.field: the source gives no 'segm"):
+        load_settings(str(CONVENTIONS / "tfds.yaml"), ["source.kind=coco", "masks=png"])
 
 
 def test_a_file_of_ones_own_goes_before_a_shipped_one(tmp_path, monkeypatch):
@@ -367,7 +372,8 @@ def test_checking_a_source_leaves_its_class_as_it_was():
     kind = load_source("class_folders")
     before = set(vars(kind))
     assert errors_of(["source.x=1"]) == [
-        "--set: source.x is not a setting: write one of source.class_from, source.split"
+        "--set: source.x is not a setting: write one of source.class_from, source.split, "
+        "source.pairs_of, source.pairs"
     ]
     assert type(load_settings(None, ["source.class_from=path"]).settings.source) is kind
     assert set(vars(kind)) == before

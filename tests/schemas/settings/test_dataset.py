@@ -27,6 +27,7 @@ def test_listing_settings_are_those_written():
         classes_known=False,
         left_by_user=CHOSEN,
         only_images=True,
+        without=frozenset({"corners"}),
     )
     known = replace(settings, labels=LabelSettings(classes=("train",)))
     assert known.listing == ListingSettings(
@@ -36,12 +37,16 @@ def test_listing_settings_are_those_written():
         classes_known=True,
         left_by_user=CHOSEN,
         only_images=True,
+        without=frozenset({"corners"}),
     )
     assert make_settings(source=Voc()).listing == ListingSettings(
-        ("*.xml",), not_included="taken_only_by_name", only_images=True
+        ("*.xml",),
+        not_included="taken_only_by_name",
+        only_images=True,
+        without=frozenset({"corners"}),
     )
     assert make_settings(source=Voc(), include=("*.v",)).listing == ListingSettings(
-        ("*.v",), left_by_user=CHOSEN, only_images=True
+        ("*.v",), left_by_user=CHOSEN, only_images=True, without=frozenset({"corners"})
     )
 
 

@@ -341,17 +341,16 @@ class Archives(Source):
 
         Other images and other binary parts cannot be stored.
         """
-        kinds = {*not_stored}
+        kinds, ways = {*not_stored}, []
+        if _LABEL_FILES in kinds:
+            ways.append("set source.labels to `beside` to read labels next to images")
+        elif any(kind in (".txt", ".json") or kind.startswith("json.") for kind in kinds):
+            ways.append("source.features_from stores texts and values of .json")
         masks = sorted(kinds & _MASK_PARTS)
         if masks and not self.mask_part:
-            part = masks[0].removeprefix(".")
-            return f"--set source.mask_part={part} --set convention=deeplab stores semantic masks"
-        if _LABEL_FILES in kinds:
-            return "set source.labels to `beside` to read labels next to images"
-        is_text = any(kind in (".txt", ".json") or kind.startswith("json.") for kind in kinds)
-        if not is_text:
-            return None
-        return "source.features_from stores texts and values of .json"
+            flags = f"--set source.mask_part={masks[0][1:]} --set convention=deeplab"
+            ways.append(f"{flags} stores semantic masks")
+        return "; ".join(ways) or None
 
     def _folders(self, path: str, file: ImageRef, members: Iterable[Member]) -> Iterator[ImageRef]:
         labels = 0

@@ -248,7 +248,7 @@ def _find_corners(shapes: Sequence[DrawnShape]) -> Sequence[float] | None:
     """Returns x and y of the corners of an object that is one oriented rectangle; else None."""
     if len(shapes) > 1 or shapes[0].kind != "oriented_rectangle" or len(shapes[0].points) != 4:
         return None
-    return [side for point in shapes[0].points for side in point]
+    return [*chain.from_iterable(shapes[0].points)]
 
 
 def _count_flags(flags: Any) -> int:

@@ -671,7 +671,7 @@ class CellReader:
                 entry.box_labels = [label]
             elif any(value is not None and str(value).strip() for value in values):
                 raise refuse(column, label, "")
-        if entry.boxes:
+        if entry.boxes and self.attributes:
             entry.attributes = self._read_attributes(len(entry.boxes), cells)
         if columns.width:
             width, height = (

@@ -71,4 +71,5 @@ def test_ids_over_the_largest_are_named():
     with pytest.raises(OutlineError) as caught:
         check_ids(values, 254)
     assert caught.value.reason == "unknown_mask_value"
-    assert caught.value.detail == "the mask has values over 254, such as 255"
+    remedy = "--set masks=png16 stores ids up to 65,535"
+    assert caught.value.detail == f"the mask has values over 254, such as 255; {remedy}"

@@ -44,7 +44,16 @@ def test_every_source_keeps_the_contract(kind):
     [
         (
             NamesClasses,
-            ["archives", "arrays", "fixed_records", "idx", "imagefolder", "manifest", "tfrecords"],
+            [
+                "archives",
+                "arrays",
+                "fixed_records",
+                "idx",
+                "image_masks",
+                "imagefolder",
+                "manifest",
+                "tfrecords",
+            ],
         ),
         (AddsFeatures, ["archives", "filename_labels", "imagefolder", "manifest"]),
         (FindsClassesInFolders, ["archives", "class_folders"]),

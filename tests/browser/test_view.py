@@ -14,6 +14,10 @@ from axe_playwright_python.sync_playwright import Axe
 from tests.browser.conftest import HUGE, PHONE, RECORDMILL, WIDE
 
 
+DRAWN = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+"""Waits until the page has drawn what a scroll shows."""
+
+
 def test_the_address_has_the_query_and_no_token(shapes, visit):
     with visit(shapes, "shapes") as visited:
         page = visited.page
@@ -40,6 +44,7 @@ def test_the_grid_scrolls_from_the_first_image_to_the_last(shapes, visit, size):
                 "grid.scrollTop; grid.scrollTop += grid.clientHeight; return grid.scrollTop === "
                 "before; }"
             )
+            page.evaluate(DRAWN)
             page.wait_for_function("() => !document.querySelector('.cell[data-number=\"\"]')")
             if at_end:
                 break

@@ -13,7 +13,6 @@ from axe_playwright_python.sync_playwright import Axe
 
 from tests.browser.conftest import HUGE, PHONE, RECORDMILL, WIDE
 
-
 DRAWN = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 """Waits until the page has drawn what a scroll shows."""
 

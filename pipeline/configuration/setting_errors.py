@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.pages import find_page
 from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.transforms.inputs.sources.source import load_source, source_names
 
 _WORDS = {
     "bool": "true or false",
@@ -75,6 +76,8 @@ def _explain(error: Any, path: str, source: type[Any]) -> tuple[str, str, str]:
 def _suggest(path: str, source: type[Any]) -> str:
     """Returns what to write instead of an unknown key."""
     above, _, last = path.rpartition(".")
+    if above == "source" and (kinds := _kinds_with(last)):
+        return f"only other sources have it, so set source.kind to {' or '.join(kinds)}"
     known = [*_all_keys(DatasetSettings), *(f"source.{key}" for key in _all_keys(source))]
     siblings = [each for each in known if each.rpartition(".")[0] == above]
     names = {each.rpartition(".")[2]: each for each in (*known, *siblings)}  # siblings win
@@ -83,6 +86,12 @@ def _suggest(path: str, source: type[Any]) -> str:
     if above and siblings:
         return f"write one of {', '.join(siblings)}"
     return f"{find_page('settings.md')} lists all"
+
+
+def _kinds_with(key: str) -> list[str]:
+    """Returns the kinds of source with a setting."""
+    kinds = source_names()
+    return [kind for kind in kinds if key in {each.name for each in fields(load_source(kind))}]
 
 
 def _keys_of(loc: Sequence[str | int], values: Any) -> Iterator[str]:

@@ -88,6 +88,21 @@ def test_an_unknown_key_is_taken_for_one_that_is_nearly_the_same(override, error
     assert errors_of(override) == [f"--set: {error}"]
 
 
+@pytest.mark.parametrize(
+    ("override", "kinds"),
+    [
+        ("source.root=/", "manifest"),
+        ("source.columns={uri: path}", "manifest or table"),
+        ("source={kind: yolo, root: images}", "manifest"),
+    ],
+)
+def test_a_setting_of_other_sources_names_them(override, kinds):
+    key = "source.columns" if "columns" in override else "source.root"
+    assert errors_of(override) == [
+        f"--set: {key} is not a setting: only other sources have it, so set source.kind to {kinds}"
+    ]
+
+
 def test_a_value_that_is_not_valid_yaml():
     assert errors_of("seed=[") == [
         "--set seed=[: the value cannot be read: expected the node content, but found '<stream "

@@ -37,6 +37,7 @@ from recordmill.transforms.inputs.tables.manifest_columns import (
     template_parts,
     text_of,
 )
+from recordmill.transforms.inputs.tables.outside_images import find_outside
 from recordmill.transforms.inputs.tables.table_boxes import (
     SIDES,
     SIZES,
@@ -647,8 +648,7 @@ def _place_of(value: str, path: str, sketch: FolderSketch) -> tuple[str, str] | 
     Returns its root, relative to the table's folder, and the extension that the cell lacks. Returns
     None if the image was not seen.
     """
-    places = _places_of(value, path, sketch)
-    return next(iter(places.items()), None)
+    return next(iter(_places_of(value, path, sketch).items()), None)
 
 
 def _places_of(value: str, path: str, sketch: FolderSketch) -> dict[str, str]:
@@ -685,11 +685,11 @@ def _likely_places(name: str, head: TableHead, path: str, sketch: FolderSketch) 
 
     Several folders may hold the first image: then those that hold the images of all sampled rows
     count, and of these the one that has the split word of the table in its name. If other rows name
-    images of other folders, all these folders are returned.
+    images of other folders, all these folders are returned. The images may be outside the input.
     """
     of_rows = [_places_of(cell, path, sketch) for cell in head.cells(name)]
     if not of_rows or not of_rows[0]:
-        return {}
+        return find_outside(name, head, sketch)
     of_all = _find_common_places(name, head, path, sketch)
     if not of_all:
         return of_rows[0] | {root: end for each in of_rows for root, end in each.items()}

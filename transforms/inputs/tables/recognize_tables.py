@@ -39,6 +39,7 @@ from recordmill.transforms.inputs.tables.known_tables import (
     why_no_columns,
 )
 from recordmill.transforms.inputs.tables.names_of_ids import NAMES_OF_IDS, find_names_of_ids
+from recordmill.transforms.inputs.tables.outside_images import common_root, is_outside
 from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 from recordmill.transforms.inputs.tables.table_heads import head_of
 from recordmill.transforms.inputs.unclaimed_files import find_sibling
@@ -86,7 +87,7 @@ def recognize_tables(sketch: FolderSketch) -> Iterator[Recognized]:
         if not any(_is_test(path, columns, other) for other in choice.values())
     }
     if read:
-        yield _as_recognized(_with_roots(read), found, named, sketch)
+        yield _as_recognized(_with_roots(_join_outside(read)), found, named, sketch)
 
 
 def _find_named_classes(
@@ -155,6 +156,15 @@ def _is_of_others(path: str, sketch: FolderSketch) -> bool:
         return True
     is_next_to_boxes = find_sibling(name, NEXT_TO_BOXES) is not None
     return is_next_to_boxes and bool(sketch.all_ending(BOXES_OF_OPEN_IMAGES))
+
+
+def _join_outside(found: Mapping[str, FoundColumns]) -> Mapping[str, FoundColumns]:
+    """Returns the same tables; if all images are outside the input, one root is around them."""
+    roots = [columns.root for columns in found.values()]
+    root = common_root(roots)
+    if root is None or not all(map(is_outside, roots)):
+        return found
+    return {path: replace(columns, root=root) for path, columns in found.items()}
 
 
 def _with_roots(found: Mapping[str, FoundColumns]) -> Mapping[str, FoundColumns]:
@@ -359,7 +369,13 @@ def _ask_for_places(
     path: str, first: FoundColumns, sketch: FolderSketch, *, is_alone: bool
 ) -> Iterator[Question]:
     """Yields what to do if it is not clear where the images of a table are."""
-    if first.is_spread:
+    if is_outside(first.root):
+        yield (
+            "its images are outside its folder, where they are read only if you name a folder "
+            f"that holds all of them: add {to_set(f'source.root={first.root}')}",
+            ("source.root",),
+        )
+    elif first.is_spread:
         folders = [posixpath.basename(root) for root in first.roots]
         may_be_classes = not (are_unlikely_classes(folders) or are_numbered(folders))
         as_classes = f", or add {to_ignore([path], sketch)} to take the folders for classes"

@@ -73,7 +73,7 @@ def find_remarks(
     return [
         *_find_large_loss(marker, settings),
         *_find_duplicates(marker),
-        *_find_classes(marker),
+        *_find_classes(marker, settings),
         *_find_stray(marker, settings),
         *_find_numbers(marker, listed),
         *_find_annotations(marker, settings),
@@ -117,7 +117,7 @@ def _find_few_classes(marker: Marker, classes: Sequence[str]) -> Iterator[Remark
         yield Remark("No image has a label.", "classes")
 
 
-def _find_classes(marker: Marker) -> Iterator[Remark]:
+def _find_classes(marker: Marker, settings: DatasetSettings) -> Iterator[Remark]:
     of, counts = marker.counted_unit, marker.class_counts
     classes, unlabeled = len(marker.labels), counts.pop("", 0)
     filled = {name: count for name, count in counts.items() if count}
@@ -127,11 +127,14 @@ def _find_classes(marker: Marker) -> Iterator[Remark]:
         return
     for name, split in marker.splits.items():
         own = split.class_counts
-        if lacking := sum(1 for each, count in counts.items() if count and not own.get(each)):
-            yield Remark(
-                f"Split {name} lacks {lacking:,} of {len(filled):,} classes.",
-                "classes",
-            )
+        if lacking := [each for each in filled if not own.get(each)]:
+            what = f"Split {name} lacks {len(lacking):,} of {len(filled):,} classes"
+            share = settings.splits.fractions.get(name, 0)
+            is_enough = all(share * filled[each] >= 1 for each in lacking)
+            advice = ""
+            if marker.counted is None and is_enough and _can_stratify(settings):
+                advice = ": set splits.stratify=true to give each split its share of every class"
+            yield Remark(f"{what}{advice}.", "classes")
     yield from _find_similar(marker.labels)
     none = str(NO_CLASS)
     if filled.get(none) and len(filled) > 1 and all(map(is_integer_label, filled)):
@@ -152,6 +155,12 @@ def _find_classes(marker: Marker) -> Iterator[Remark]:
         yield Remark(
             f"{what}: weigh the classes, or the small ones will not be learned.", "classes"
         )
+
+
+def _can_stratify(settings: DatasetSettings) -> bool:
+    """Returns whether the setting that divides each class alike may be added to the others."""
+    splits = settings.splits
+    return not (splits.given or splits.stratify or settings.source.late_labels)
 
 
 def _find_stray(marker: Marker, settings: DatasetSettings) -> Iterator[Remark]:

@@ -5,7 +5,7 @@ from make_settings import make_settings
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.schemas.dataset.outcome import DatasetNumbers, Outcome
 from recordmill.schemas.dataset.totals import ImageTotals, Reencoded
-from recordmill.schemas.settings.dataset import BoxSettings, RejectionLimits
+from recordmill.schemas.settings.dataset import BoxSettings, RejectionLimits, SplitSettings
 from recordmill.schemas.settings.images import ImageSettings, Resize
 from recordmill.transforms.publishing.remarks import Remark, find_remarks, note_idle
 
@@ -107,6 +107,25 @@ def test_one_class_is_one():
         "All labels are one class, cat.",
         "Split test lacks 1 of 1 classes.",
     ]
+
+
+def lacking(cats, dogs, **settings):
+    """The remark about a split of a tenth, which has only cats."""
+    dataset = marker(
+        splits={"train": split(cat=cats, dog=dogs), "test": split(cat=1)},
+        labels={"cat": 0, "dog": 1},
+    )
+    found = find_remarks(dataset, ImageTotals(), make_settings(**settings))
+    return next(each.text for each in found if each.text.startswith("Split test lacks"))
+
+
+def test_a_split_that_lacks_a_class_gets_it_by_stratifying_where_that_can_help():
+    what = "Split test lacks 1 of 2 classes"
+    remedy = f"{what}: set splits.stratify=true to give each split its share of every class."
+    assert lacking(9, 10) == remedy
+    assert lacking(9, 9) == f"{what}."
+    assert lacking(9, 10, splits=SplitSettings(stratify=True)) == f"{what}."
+    assert lacking(9, 10, splits=SplitSettings(from_folders={"a": "test"})) == f"{what}."
 
 
 def test_images_without_a_label_are_reported_where_others_have_one():

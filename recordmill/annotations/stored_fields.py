@@ -1,10 +1,37 @@
-"""Compares the annotations in serialized Examples, by kind."""
+"""Which features hold annotations, and whether those of two Examples are the same."""
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
+from recordmill.annotations.keypoints import KEY_POINTS
 from recordmill.annotations.kinds import ANNOTATION_FIELDS, KINDS
-from recordmill.schemas.features import Example
+from recordmill.annotations.masks import MASKS
+from recordmill.schemas.dataset.marker import AnnotationEntry
+from recordmill.schemas.features import Example, Feature
+
+
+def mark_unfilled(
+    features: Iterable[Feature], annotations: Mapping[str, AnnotationEntry]
+) -> tuple[Feature, ...]:
+    """Says in the meaning of features of masks and key points if a dataset has none of these.
+
+    Sources that may give key points declare their features for every dataset.
+
+    Args:
+        features: a dataset's.
+        annotations: the ledgers of its annotations, by kind.
+    """
+    fields = set[str]()
+    for kind in (MASKS, KEY_POINTS):
+        if kind.name not in annotations or not annotations[kind.name].written:
+            fields |= kind.fields.keys()
+    return tuple(_mark(each) if each.field in fields else each for each in features)
+
+
+def _mark(feature: Feature) -> Feature:
+    return replace(feature, meaning=f"{feature.meaning} (none in this dataset)")
+
 
 FieldDigests = Mapping[str, str]
 """The digest of the values of each field of annotations."""

@@ -15,6 +15,7 @@ from itertools import chain
 from typing import Any
 
 from recordmill import storage
+from recordmill.annotations.stored_fields import mark_unfilled
 from recordmill.imaging.acceptance import sniff
 from recordmill.reading.dataset import Dataset, StoredShard
 from recordmill.reading.example import (
@@ -156,7 +157,9 @@ def _read_marker(dataset: Dataset, marker: Marker) -> Inspection:
         feature.key: FeatureSummary(
             feature.kind, "[?]" if feature.many else "[]", None, feature.meaning
         )
-        for feature in sorted(dataset.features, key=lambda feature: feature.key)
+        for feature in sorted(
+            mark_unfilled(dataset.features, marker.annotations), key=lambda feature: feature.key
+        )
     }
     return Inspection(dataset, splits, features, False)
 

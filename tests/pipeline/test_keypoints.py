@@ -7,6 +7,8 @@ import pytest
 from stored_records import read_records
 
 import recordmill
+from recordmill.reading.dataset import open_dataset
+from recordmill.reading.inspect_dataset import summarize_dataset
 from recordmill.reading.verify_dataset import verify_dataset
 from tests.pipeline.conftest import encode_picture
 
@@ -95,3 +97,24 @@ def test_key_points_without_a_place_are_noted(convert, people):
         "3 key points are in no Example: the convention (slim's keys plus class text, file name "
         "and digest) stores no key points, tf_object_detection and tfds do"
     ) in done.line["notes"]
+
+
+@pytest.mark.parametrize(("placed", "marked"), [(True, 0), (False, 5)])
+def test_the_card_and_inspect_say_where_no_object_has_key_points(convert, people, placed, marked):
+    place = people / "annotations" / "instances_train.json"
+    if not placed:
+        content = json.loads(place.read_text(encoding="utf-8"))
+        for each in content["annotations"]:
+            del each["keypoints"], each["num_keypoints"]
+        content["categories"] = [{"id": 1, "name": "person"}]
+        place.write_text(json.dumps(content), encoding="utf-8")
+    done = convert(people)
+    assert done.code == 0, done.stderr
+    lines = (done.output / "README.md").read_text(encoding="utf-8").splitlines()
+    rows = [line for line in lines if line.startswith("| `image/object/keypoint/")]
+    code = [line for line in lines if line.startswith('    "image/object/keypoint/')]
+    found = summarize_dataset(open_dataset(str(done.output))).features
+    meanings = [each.meaning for key, each in found.items() if "keypoint" in key]
+    for said in (rows, code, meanings):
+        assert len(said) == 5
+        assert sum("(none in this dataset)" in each for each in said) == marked

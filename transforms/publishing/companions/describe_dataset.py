@@ -14,6 +14,7 @@ import orjson
 
 from recordmill import storage
 from recordmill.annotations.kinds import list_stored
+from recordmill.annotations.stored_fields import mark_unfilled
 from recordmill.schemas.dataset.file_names import INDEX, PICTURES, REPORT_DATA, VERSIONS, index_name
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import About, Marker, ShardEntry
@@ -45,7 +46,10 @@ def describe_card(dataset: StagedDataset) -> Iterator[Description]:
         dataset=dataset,
         most_classes=MOST_CLASSES,
         features=describe_features(
-            feature for feature in dataset.layout.features if feature.key in stored
+            mark_unfilled(
+                (each for each in dataset.layout.features if each.key in stored),
+                dataset.marker.annotations,
+            )
         ),
         snippet=reading_snippet(dataset.marker),
         not_tfds=why_not_tfds(dataset),
@@ -75,7 +79,7 @@ def reading_snippet(marker: Marker) -> str:
     return load_template(__package__, "reading.py.jinja", literal=_literal).render(
         settings=marker.plan.for_readers,
         split="train" if "train" in filled or not filled else filled[0],
-        features=marker.example_features,
+        features=mark_unfilled(marker.example_features, marker.annotations),
         keys=keys,
         image=keys.get("encoded"),
         label=label,

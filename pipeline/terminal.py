@@ -322,7 +322,8 @@ def _name_files(numbers: DatasetNumbers, output: str) -> Iterator[tuple[str, str
         yield "report", f"{output}/{numbers.report}"
     yield (
         "also written",
-        f"{output}/recordmill.json (metadata), labels.txt, config.yaml, sidecars/{listed}",
+        f"{output}/recordmill.json (metadata), README.md (data card), labels.txt, config.yaml, "
+        f"sidecars/{listed}",
     )
 
 

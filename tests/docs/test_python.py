@@ -17,7 +17,7 @@ def test_the_page_is_true(run_page, tmp_path):
     counts, labels, notes = converted.stdout.splitlines()
     assert (counts, labels) == ("{'train': 24, 'test': 6}", "{'cat': 0, 'dog': 1}")
     assert (notes[0], notes[-1]) == ("(", ")")
-    assert converted.stderr.endswith("30 images are in dataset\n")
+    assert converted.stderr.endswith("30 images are in smaller\n")
     assert "Traceback" not in refused.stderr
-    assert refused.stdout.startswith("1 dataset holds another dataset")
+    assert refused.stdout.startswith("1 smaller holds another dataset")
     assert "--overwrite" in refused.stdout

@@ -57,8 +57,8 @@ def test_a_finished_dataset():
         "classes 1,000",
         "changed rotated: 4",
         "bytes 3.5 MiB of TFRecords from 7.0 MiB of images (50%)",
-        "also written out/recordmill.json (metadata), labels.txt, config.yaml, sidecars/, "
-        "rejected.jsonl",
+        "also written out/recordmill.json (metadata), README.md (data card), labels.txt, "
+        "config.yaml, sidecars/, rejected.jsonl",
     ]
 
 

@@ -280,7 +280,7 @@ def read_coco(uri: str, model: type[CocoFile]) -> CocoFile:
         Rejected: it cannot be read, or has another form, such as that of panoptic masks.
     """
     try:
-        return read_json(uri, MAX_JSON_BYTES, model)
+        return read_json(uri, MAX_JSON_BYTES, model, "annotations")
     except Rejected:
         if b'"segments_info"' not in read_sibling(uri, MAX_JSON_BYTES):
             raise

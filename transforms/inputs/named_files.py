@@ -19,6 +19,7 @@ from recordmill.annotations.annotation import Label, Packable, pack_annotations
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, pack_fields
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import read_image
+from recordmill.transforms.inputs.json_lists import validate_in_parts
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -201,8 +202,14 @@ def read_sibling(uri: str, max_bytes: int = MAX_BYTES) -> bytes:
         raise kind("list", "bad_annotations", f"{uri.rpartition('/')[2]}: {why}") from None
 
 
-def read_json(uri: str, max_bytes: int, model: type[M]) -> M:
+def read_json(uri: str, max_bytes: int, model: type[M], long_list: str | None = None) -> M:
     """Reads a JSON file that describes images, with or without a byte order mark, into a model.
+
+    Args:
+        uri: where it is.
+        max_bytes: the most that is read.
+        model: the model.
+        long_list: the key of a list that takes most of a long file; as in `validate_in_parts`.
 
     Raises:
         Rejected: `bad_annotations`: it cannot be read, or does not fit the model; the message says
@@ -210,6 +217,10 @@ def read_json(uri: str, max_bytes: int, model: type[M]) -> M:
         Exception: the store failed at every try.
     """
     data = read_sibling(uri, max_bytes).removeprefix(BOM_UTF8)
+    if long_list is not None:
+        contents = validate_in_parts(data, model, long_list)
+        if contents is not None:
+            return contents
     try:
         return model.model_validate_json(data)
     except ValidationError as error:

@@ -151,4 +151,4 @@ def read_panoptic(uri: str) -> PanopticAnnotations:
     Raises:
         Rejected: it cannot be read, or has another form.
     """
-    return PanopticAnnotations(read_json(uri, MAX_JSON_BYTES, PanopticFile))
+    return PanopticAnnotations(read_json(uri, MAX_JSON_BYTES, PanopticFile, "annotations"))

@@ -248,13 +248,20 @@ def _as_number(side: Any) -> float:
     return float(side)
 
 
+def _keep_outline(outline: Any) -> bytes:
+    try:
+        return as_kept_json(outline)
+    except TypeError:
+        raise ValueError("a number is beyond 64 bits") from None
+
+
 class OutlinedAnnotation(Annotation):
     """An entry of `annotations` that also keeps the JSON of its `segmentation`.
 
     As objects of Python, the outlines of a file would take many times as much memory.
     """
 
-    outline: Annotated[bytes, BeforeValidator(as_kept_json)] = Field(
+    outline: Annotated[bytes, BeforeValidator(_keep_outline)] = Field(
         b"null", validation_alias="segmentation"
     )
 

@@ -12,8 +12,14 @@ from recordmill.annotations.keypoints import KeyPoints
 from recordmill.annotations.masks import Masks
 from recordmill.imaging.masks.outline import Polygons
 from recordmill.schemas.image_ref import ClassNames, ImageRef
+from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.source import ListingSettings
-from recordmill.transforms.inputs.coco_annotations import CocoAnnotations, CocoFile
+from recordmill.transforms.inputs.coco_annotations import (
+    CocoAnnotations,
+    CocoFile,
+    OutlinedFile,
+    read_coco,
+)
 from recordmill.transforms.inputs.file_roles import FileRole
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Names
 from recordmill.transforms.inputs.sources.coco import Coco
@@ -693,6 +699,22 @@ def test_small_boxes_may_be_in_pixels(collection, boxes):
     ]
     found = refer(collection, {**ANNOTATIONS, "annotations": annotations})
     assert [each for each in found if each.status == "fatal"] == []
+
+
+def test_an_outline_with_a_number_beyond_64_bits_is_an_error_with_its_place(tmp_path):
+    data = {
+        "images": [],
+        "categories": [],
+        "annotations": [{"id": 5, "image_id": 1, "category_id": 1}],
+    }
+    data["annotations"][0]["segmentation"] = [[-(2**63) - 1]]
+    (tmp_path / "a.json").write_text(json.dumps(data))
+    with pytest.raises(Rejected) as raised:
+        read_coco(str(tmp_path / "a.json"), OutlinedFile)
+    assert raised.value.detail == (
+        "the JSON does not fit: annotations.0.segmentation (id 5): Value error, "
+        "a number is beyond 64 bits"
+    )
 
 
 def test_panoptic_masks_are_named(collection):

@@ -131,7 +131,11 @@ def source_digest_of(ref: ImageRef) -> int:
 
 def newest_version(files: Iterable[ImageRef | SourceFile]) -> int:
     """Returns the latest modification time of some files, in nanoseconds; 0 if none has one."""
-    return max((int(each.version) for each in files if each.version.isdigit()), default=0)
+    newest = 0
+    for each in files:
+        if each.version.isdigit():
+            newest = max(newest, int(each.version))
+    return newest
 
 
 def _is_exact(file: ImageRef | SourceFile) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-from recordmill.annotations.annotation import AnnotatedImage
+from recordmill.annotations.annotation import AnnotatedImage, PlacedAnnotations
 from recordmill.annotations.kinds import KINDS
 from recordmill.imaging import PreparedImage, prepare_image
 from recordmill.schemas.conventions import Convention
@@ -419,19 +419,16 @@ def build_record(
     row = SidecarRow(ref.key, loaded.size, digest, loaded.class_name, loaded.class_id)
     row.listed_class = loaded.listed_class
     own = reference_record(ref, loaded.class_name, loaded.class_id, loaded.split)
-    on = AnnotatedImage(data, image, settings, label_map)
-    if ref.files:
-        on.files = {file.key: file for file in ref.files}
-        on.read_file = partial(read_other_file, max_bytes=settings.images.max_bytes)
-        hooks = make_hooks(ref, settings.images, WITHOUT_FILTERS)
-        on.prepare_file = partial(prepare_image, settings=settings.images, hooks=hooks)
-    placed = resolve_annotations(ref, on)
-    own.update(item for each in placed.values() for item in each.fields.items())
-    own.update(fill_fields(placed, on))
-    outcomes = {name: each.outcome for name, each in placed.items()}
-    row.annotations = describe_outcomes(outcomes)
-    counted = (each.classes for name, each in placed.items() if KINDS[name].has_classes)
-    row.classes = next(counted, None)
+    outcomes: Outcomes = {}
+    if ref.annotations:
+        on = AnnotatedImage(data, image, settings, label_map)
+        placed = _place_annotations(ref, on)
+        own.update(item for each in placed.values() for item in each.fields.items())
+        own.update(fill_fields(placed, on))
+        outcomes = {name: each.outcome for name, each in placed.items()}
+        row.annotations = describe_outcomes(outcomes)
+        counted = (each.classes for name, each in placed.items() if KINDS[name].has_classes)
+        row.classes = next(counted, None)
     if image is None:
         digests = {"sha256": digest.encode(), "file_sha256": digest.encode()}
         fields = {**own, **digests, **content.fields, **computed}
@@ -456,6 +453,17 @@ def build_record(
         row.record = hashlib.sha256(record).hexdigest()
     row.pixels, row.losses = image.pixels, image.losses or None
     return ConvertedImage(record, row, outcomes, _find_missing(layout, fields), image.has_position)
+
+
+def _place_annotations(ref: ImageRef, on: AnnotatedImage) -> dict[str, PlacedAnnotations]:
+    """Places the annotations of an image, which may read its further files."""
+    if ref.files:
+        images = on.settings.images
+        on.files = {file.key: file for file in ref.files}
+        on.read_file = partial(read_other_file, max_bytes=images.max_bytes)
+        hooks = make_hooks(ref, images, WITHOUT_FILTERS)
+        on.prepare_file = partial(prepare_image, settings=images, hooks=hooks)
+    return resolve_annotations(ref, on)
 
 
 def _find_missing(layout: ExampleLayout, fields: Mapping[str, Any]) -> tuple[str, ...]:

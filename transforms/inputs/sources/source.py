@@ -166,13 +166,14 @@ def list_file(
     If the source rejects the file, or the rest of it, a notice comes at the end. So do notices on
     annotations that the settings leave out.
     """
-    left_out = Counter[str]()
+    left_out: Counter[str] = Counter()
     try:
         listed = source.list_references(path, file)
         if settings.with_outlines:
             listed = source.list_with_outlines(path, file)
-        for each in listed:
-            yield _leave_out(each, settings.without, left_out)
+        if settings.without:
+            listed = (_leave_out(each, settings.without, left_out) for each in listed)
+        yield from listed
     except Rejected as rejected:
         yield file.notice("rejected", rejected.reason, rejected.detail)
     for unit, count in left_out.items():
@@ -181,7 +182,9 @@ def list_file(
 
 def _leave_out(listed: Listed, kinds: frozenset[str], counts: Counter[str]) -> Listed:
     """Returns what is listed without annotations of these kinds, whose numbers are added."""
-    if isinstance(listed, ClassNames) or kinds.isdisjoint(name for name, _ in listed.annotations):
+    if isinstance(listed, ClassNames) or not listed.annotations:
+        return listed
+    if kinds.isdisjoint(name for name, _ in listed.annotations):
         return listed
     for name, packed in listed.annotations:
         if name in kinds:

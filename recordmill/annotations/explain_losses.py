@@ -44,6 +44,8 @@ def explain_faults(
 ) -> str | None:
     """Returns why too many annotations of a kind are faulty; None if they are not.
 
+    Losing all of them fails whatever the limits.
+
     Args:
         what: what they are, in the plural.
         setting: the setting with the limits.
@@ -60,6 +62,8 @@ def explain_faults(
     if first in lost.totals.examples:
         why = f"{why}, such as {lost.totals.examples[first].text}"
     total = sum(sums.values())
+    if total == lost.counts.listed:
+        return f"all {what} ({total:,}) were {why}, which no limit allows: {remedy}"
     return explain_excess(what, setting, limits, total, lost.counts.written, why, remedy)
 
 

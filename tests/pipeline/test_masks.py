@@ -209,17 +209,28 @@ def test_an_update_after_an_edited_outline_equals_a_rebuild(convert, animals, tm
 
 
 def test_too_many_faulty_masks_fail_the_run(convert, animals):
-    done = convert(animals([[[1, 1, 2]]] * 11), settings={"masks": "png"})
+    segmentations = [*[[[1, 1, 2]]] * 11, [[2, 3, 42, 3, 42, 43]]]
+    done = convert(animals(segmentations), settings={"masks": "png"})
     (staging,) = done.staging
     assert done.answer == (
         3,
-        "11 of 11 masks (100.00%) were dropped (11 bad_polygon: cat), such as mask 1 of 11 of "
+        "11 of 12 masks (91.67%) were dropped (11 bad_polygon: cat), such as mask 1 of 12 of "
         "train/a.jpg (class cat), which is over max_rejected.masks.count (10) and "
         "max_rejected.masks.share (1.00%); correct these outlines, or add "
         "--set max_rejected.masks.count=11 to do without them",
         "docs/fix_rejected.md has a remedy for each reason",
         f"{staging}/report.html shows what was converted",
     )
+
+
+def test_no_limit_allows_a_run_to_lose_all_masks(convert, animals):
+    settings = {"masks": "png", "max_rejected.masks.count": 9}
+    done = convert(animals([[[1, 1, 2]]] * 2), settings=settings)
+    assert done.code == 3
+    assert (
+        "all masks (2) were dropped (2 bad_polygon: cat), such as mask 1 of 2 of train/a.jpg "
+        "(class cat), which no limit allows: correct these outlines"
+    ) in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,18 @@ def test_too_many_faulty_points_exceed_the_limits():
     assert KEY_POINTS.most_lost(Contract(lost_keypoints=0.5)) == 0.5
 
 
+def test_no_limit_allows_a_run_to_lose_all_points():
+    totals = AnnotationTotals()
+    totals.dropped = totals.faulty = {"outside": Counter(cat=4)}
+    lost = LostAnnotations(AnnotationCounts(4, 0), totals, {})
+    assert KEY_POINTS.check_limits(lost, make_settings()) == (
+        "all key points (4) were dropped (4 outside: cat), which no limit allows: correct these "
+        "points"
+    )
+    lost = LostAnnotations(AnnotationCounts(5, 0), totals, {})  # another is lost on purpose
+    assert KEY_POINTS.check_limits(lost, make_settings()) is None
+
+
 def test_notes_say_what_is_not_stored_or_dropped():
     assert KEY_POINTS.note_unstored(3, "TF-Slim") == (
         "3 key points are in no Example: the convention (TF-Slim) stores no key points, "

@@ -1,7 +1,7 @@
 """Semantic masks: one map of class ids for each image, from a file of its own."""
 
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
@@ -28,6 +28,7 @@ from recordmill.annotations.mask_header import (
 )
 from recordmill.annotations.shapes import Shape
 from recordmill.schemas.dataset.json_values import as_kept_json
+from recordmill.schemas.dataset.marker import AnnotationEntry
 from recordmill.schemas.dataset.totals import AnnotationCounts
 from recordmill.schemas.features import RecordField
 from recordmill.schemas.formatting import say_count
@@ -35,6 +36,7 @@ from recordmill.schemas.label_map import LabelMap, find_class
 from recordmill.schemas.rejection import LeftOut, Rejected
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from recordmill.annotations.mask_files import MaskFiles
@@ -60,6 +62,9 @@ _FIELDS = {
     ),
     "segmentation_format": RecordField("bytes", "the format of the semantic mask: `png`"),
 }
+
+_LOSSY = (".jpg", ".jpeg")
+"""Extensions of masks whose ids are not those that were written."""
 
 _FAULTS = ("bad_mask", "mask_size", "no_mask_file", "unknown_mask_value")
 """The reasons for which an image is rejected because of its semantic mask."""
@@ -194,15 +199,17 @@ class SegmentationKind(AnnotationKind):
             return drop_undecoded(1)
         # Imported here: only places of masks need libraries that draw.
         from recordmill.annotations.mask_files import MaskFiles
+        from recordmill.imaging.masks.mask_file import encode_values
         from recordmill.imaging.masks.outline import OutlineError
 
         given, files = Segmentation.unpack(packed), MaskFiles(on)
         try:
-            encoded = _encode_ids(given, files, on)
+            ids = _place_ids(given, files, on)
         except OutlineError as error:
             raise Rejected("encode", error.reason, f"{given.file}: {error.detail}") from None
-        fields = {"segmentation": encoded, "segmentation_format": b"png"}
+        fields = {"segmentation": encode_values(ids), "segmentation_format": b"png"}
         outcome = AnnotationOutcome(AnnotationCounts(listed=1, written=1), files=files.read)
+        outcome.counts.noted.update(_find_oddities(ids, given, on))
         return PlacedAnnotations(fields, [], outcome)
 
     def lose(
@@ -241,6 +248,27 @@ class SegmentationKind(AnnotationKind):
             f"{say_count(listed, self.unit, 'is')} in no Example: the convention ({convention}) "
             "stores no semantic masks, deeplab and tfds do"
         )
+
+    def find_remarks(
+        self, entry: AnnotationEntry, record: str, settings: "DatasetSettings"
+    ) -> Iterator[str]:
+        """Yields remarks on ids without a name or from JPEG, and on masks that are all 0."""
+        noted = entry.noted or {}
+        if unnamed := noted.get("unnamed_ids", 0):
+            yield (
+                f"{say_count(unnamed, self.unit, 'has')} ids of classes without a name: name them "
+                f"in {settings.source.classes_from}, or they are not in the label map."
+            )
+        if lossy := noted.get("lossy_ids", 0):
+            yield (
+                f"{say_count(lossy, self.unit, 'is')} in JPEG, which changes ids: store masks as "
+                "PNG, or set source.mask_threshold if they have two levels."
+            )
+        if entry.written and noted.get("all_zero", 0) == entry.written:
+            yield (
+                f"{say_count(entry.written, self.unit, 'is')} 0 everywhere, and there are no "
+                "others: lower source.mask_threshold, or remove it if values are ids."
+            )
 
     def find_tfds_type(
         self, field: str, classes: int, parts: Sequence[str], recipe: Mapping[str, Any]
@@ -325,15 +353,16 @@ class SegmentationKind(AnnotationKind):
 SEGMENTATION = SegmentationKind()
 
 
-def _encode_ids(given: Segmentation, files: "MaskFiles", on: AnnotatedImage) -> bytes:
-    """Returns the semantic mask of the stored image as a PNG.
+def _place_ids(
+    given: Segmentation, files: "MaskFiles", on: AnnotatedImage
+) -> "NDArray[np.uint8] | NDArray[np.uint16]":
+    """Returns the ids of the stored image's pixels: an array of shape (height, width).
 
     Raises:
         OutlineError: the file, or a value in it, is faulty.
     """
     import numpy as np
 
-    from recordmill.imaging.masks.mask_file import encode_values
     from recordmill.imaging.masks.outline import OutlineError
     from recordmill.imaging.masks.rasterize import place_values
 
@@ -351,10 +380,43 @@ def _encode_ids(given: Segmentation, files: "MaskFiles", on: AnnotatedImage) -> 
         ids = given.find_class_ids(values, on.label_map, ignored)
     else:
         ids = given.find_ids(values, ignored)
+        if on.settings.source.names_mask_ids and on.label_map.renamed:
+            ids = _rename_ids(ids, on.label_map, ignored)
     placed = place_values(ids, on.geometry, frame, padding=ignored)
-    if ignored == IGNORED_ID:
-        return encode_values(placed.astype(np.uint8))
-    return encode_values(placed.astype(np.uint16))
+    if is_wide:
+        return placed.astype(np.uint16)
+    return placed.astype(np.uint8)
+
+
+def _find_oddities(
+    ids: "NDArray[np.uint8] | NDArray[np.uint16]", given: Segmentation, on: AnnotatedImage
+) -> Iterator[str]:
+    """Yields `all_zero` for a threshold that no value reaches, `lossy_ids` and `unnamed_ids`."""
+    import numpy as np
+
+    if given.threshold is not None and not ids.any():
+        yield "all_zero"
+    if given.threshold is None and given.file.lower().endswith(_LOSSY):
+        yield "lossy_ids"
+    named = on.label_map.ids.values()
+    if on.settings.source.names_mask_ids and named:
+        found = np.flatnonzero(np.bincount(ids.ravel()))
+        ignored = _ignored_id(on.settings.masks == "png16")
+        if {*found.tolist()} - {*named, ignored}:
+            yield "unnamed_ids"
+
+
+def _rename_ids(ids: "Ids", label_map: LabelMap, ignored: int) -> "Ids":
+    """Returns the ids after `labels.rename`; pixels of a class that it drops are ignored."""
+    import numpy as np
+
+    table = np.arange(ignored + 1, dtype=ids.dtype)
+    for old, number in label_map.numbers.items():
+        new = label_map.renamed.get(old, old)
+        if number < ignored:
+            table[number] = ignored if new is None else label_map.ids[new]
+    renamed: Ids = table[ids]
+    return renamed
 
 
 def _bad_segment(value: int, detail: str) -> "OutlineError":

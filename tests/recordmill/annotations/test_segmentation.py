@@ -1,6 +1,7 @@
 import hashlib
 import io
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,12 +19,14 @@ from recordmill.annotations.segmentation import SEGMENTATION, Segmentation
 from recordmill.imaging import Resize, prepare_image
 from recordmill.imaging.geometry import turn_values
 from recordmill.imaging.masks.mask_file import encode_values, pack_color
+from recordmill.schemas.dataset.marker import AnnotationEntry
 from recordmill.schemas.dataset.totals import AnnotationCounts, AnnotationTotals
 from recordmill.schemas.image_ref import SourceFile
-from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.label_map import LabelMap, LabelSettings, build_label_map
 from recordmill.schemas.rejection import LeftOut, Rejected
 from recordmill.schemas.settings.dataset import Contract
 from recordmill.schemas.settings.images import ImageSettings
+from recordmill.transforms.inputs.sources.image_masks import ImageMasks
 from recordmill.transforms.inputs.sources.manifest import Manifest
 from recordmill.transforms.inputs.tables.manifest_columns import Columns
 
@@ -105,6 +108,87 @@ def test_colors_become_ids_by_their_place_in_the_table():
 def test_a_threshold_makes_two_levels(mode):
     placed = place(encode(Image.fromarray(IDS).convert(mode)), threshold=40)
     assert np.array_equal(decode(placed), (IDS >= 40).astype(np.uint8))
+
+
+def make_named(label_map, masks="none"):
+    """An image whose source names the classes of the ids in masks."""
+    on = make_image()
+    source = ImageMasks(class_names=("sky", "car", "van"))
+    labels = LabelSettings(ids="integers")
+    on.settings = make_settings(source=source, labels=labels, convention="deeplab", masks=masks)
+    on.label_map = label_map
+    return on
+
+
+@pytest.mark.parametrize("masks", ["none", "png16"])
+@pytest.mark.parametrize(
+    ("renamed", "expected"),
+    [
+        ({"van": "car"}, [0, 1, 1]),
+        ({"sky": "van"}, [0, 1, 0]),
+        ({"car": "truck"}, [0, 1, 2]),
+        ({"van": None}, [0, 1, None]),
+    ],
+)
+def test_ids_of_renamed_classes_are_those_of_the_label_map(renamed, expected, masks):
+    settings = LabelSettings(ids="integers", rename=renamed)
+    label_map = build_label_map([], settings, 0, {"sky": 0, "car": 1, "van": 2})
+    placed = place(encode(Image.fromarray(IDS % 3)), make_named(label_map, masks))
+    ignored, mode = (65_535, "I;16") if masks == "png16" else (255, "L")
+    table = np.array([ignored if each is None else each for each in expected])
+    assert np.array_equal(decode(placed, mode), table[IDS % 3])
+    assert not placed.outcome.counts.noted
+
+
+def test_ids_without_a_name_are_noted():
+    named = make_named(LabelMap({"sky": 0, "car": 1}))
+    ids = np.where(IDS % 3 == 2, 255, IDS % 3).astype(np.uint8)
+    assert not place(encode(Image.fromarray(ids)), named).outcome.counts.noted
+    placed = place(encode(Image.fromarray(IDS % 3)), named)
+    assert placed.outcome.counts == AnnotationCounts(1, 1, noted=Counter(unnamed_ids=1))
+    entry = AnnotationEntry(
+        unit="semantic mask", listed=4, written=4, dropped={}, noted={"unnamed_ids": 1}
+    )
+    assert list(SEGMENTATION.find_remarks(entry, "image", named.settings)) == [
+        "1 semantic mask has ids of classes without a name: name them in source.class_names, or "
+        "they are not in the label map."
+    ]
+
+
+def test_ids_from_jpeg_are_noted_and_two_levels_are_not():
+    file = io.BytesIO()
+    Image.fromarray(IDS).save(file, "JPEG")
+    on = make_image()
+    on.files = {"m.JPG": SourceFile("m.JPG", "/m.JPG")}
+    on.read_file = lambda _: file.getvalue()
+    assert SEGMENTATION.place(Segmentation("m.JPG").pack(), on).outcome.counts.noted == {
+        "lossy_ids": 1
+    }
+    two_levels = Segmentation("m.JPG", threshold=40)
+    assert not SEGMENTATION.place(two_levels.pack(), on).outcome.counts.noted
+    entry = AnnotationEntry(
+        unit="semantic mask", listed=1, written=1, dropped={}, noted={"lossy_ids": 1}
+    )
+    assert list(SEGMENTATION.find_remarks(entry, "image", on.settings)) == [
+        "1 semantic mask is in JPEG, which changes ids: store masks as PNG, or set "
+        "source.mask_threshold if they have two levels."
+    ]
+
+
+def test_a_threshold_that_no_mask_reaches_is_noted():
+    mask = encode(Image.fromarray(IDS))
+    placed = place(mask, threshold=200)
+    assert placed.outcome.counts == AnnotationCounts(1, 1, noted=Counter(all_zero=1))
+    assert not place(mask, threshold=79).outcome.counts.noted
+    entry = AnnotationEntry(
+        unit="semantic mask", listed=2, written=2, dropped={}, noted={"all_zero": 2}
+    )
+    assert list(SEGMENTATION.find_remarks(entry, "image", make_settings())) == [
+        "2 semantic masks are 0 everywhere, and there are no others: lower source.mask_threshold, "
+        "or remove it if values are ids."
+    ]
+    some = replace(entry, noted={"all_zero": 1})
+    assert not list(SEGMENTATION.find_remarks(some, "image", make_settings()))
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))

@@ -156,3 +156,18 @@ def test_masks_of_two_levels(tmp_path):
         "written": 6,
         "dropped": {"mask_size": 1, "no_mask_file": 1, "with_rejected_images": 1},
     }
+
+
+def test_voc_segmentation(tmp_path):
+    files = of.voc_segmentation()
+    marker = convert(tmp_path, files, "voc_segmentation")
+    pairs = [
+        (f"2007_{n}.jpg", f"SegmentationClass/2007_{n}.png", "train" if n < 3 else "validation")
+        for n in range(5)
+    ]
+    assert same(stored_in(tmp_path), expect(files, pairs))
+    labels = marker["labels"]
+    assert (labels["background"], labels["person"], labels["tvmonitor"]) == (0, 15, 20)
+    assert marker["ledger"]["rejected"] == {}
+    assert marker["ledger"]["ignored"]["in_no_set"] == 4  # three images, and the mask of one
+    assert "noted" not in marker["annotations"]["segmentation"]

@@ -23,6 +23,13 @@ from recordmill.pipeline.run import build
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
 
+VOC_CLASSES = [
+    *("background", "aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair"),
+    *("cow", "diningtable", "dog", "horse", "motorbike", "person", "pottedplant", "sheep", "sofa"),
+    *("train", "tvmonitor"),
+]
+
+
 def encode_picture(seed):
     """A JPEG of 24 x 16 pixels, another one for each seed."""
     stream = io.BytesIO()
@@ -451,6 +458,11 @@ MADE = {
         {},
     ),
     "Cityscapes": (of.cityscapes(), {"train": 4, "validation": 2}, {}),
+    "Pascal VOC: semantic masks": (
+        of.voc_segmentation(),
+        {"train": 3, "validation": 2},
+        {name: number for number, name in enumerate(VOC_CLASSES)},
+    ),
     "CamVid": (of.camvid(), {"train": 3, "validation": 3, "test": 3}, {}),
 }
 """The files of each row, the images of each split (None: of fractions), and the class ids."""

@@ -1022,3 +1022,21 @@ def oxford_pets() -> Files:
         text = "".join(f"Bengal_{n} 6 1 2\n" for n in own)
         files[f"annotations/{name}.txt"] = text.encode()
     return files | {"annotations/xmls/Bengal_0.xml": b"<annotation></annotation>"}
+
+
+def voc_segmentation() -> Files:
+    """A tree of VOC2012, of which six images have masks, and five of them are on lists."""
+    files = {f"JPEGImages/2007_{n}.jpg": draw_jpeg(f"voc masks {n}") for n in range(8)}
+    for n in range(6):
+        mask = Image.open(io.BytesIO(draw_mask(n, (0, 15, 20, 255)))).convert("L")
+        indices = Image.frombytes("P", mask.size, mask.tobytes())
+        indices.putpalette(bytes(range(256)) * 3)
+        files[f"SegmentationClass/2007_{n}.png"] = encode(indices, "PNG")
+        files[f"SegmentationObject/2007_{n}.png"] = encode(indices, "PNG")
+    for n in range(8):
+        files[f"Annotations/2007_{n}.xml"] = b"<annotation></annotation>"
+    lists = {"train": range(3), "val": range(3, 5), "trainval": range(5)}
+    for name, own in lists.items():
+        text = "".join(f"2007_{n}\n" for n in own)
+        files[f"ImageSets/Segmentation/{name}.txt"] = text.encode()
+    return files | {"ImageSets/Main/train.txt": b"2007_0\n2007_7\n"}

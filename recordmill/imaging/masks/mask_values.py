@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from recordmill.imaging.masks.mask_file import MaskValues, pack_color
 from recordmill.imaging.masks.outline import OutlineError
+from recordmill.schemas.formatting import say_count
 
 Ids = NDArray[np.int32]
 
@@ -56,7 +57,7 @@ def apply_table(values: MaskValues, table: Mapping[int, int]) -> Ids:
     unknown = [value for value in found.tolist() if value not in table]
     if unknown:
         shown = ", ".join(map(_show_value, unknown[:_MOST_SHOWN]))
-        detail = f"{len(unknown):,} values of the mask are not in the table, such as {shown}"
+        detail = f"{say_count(len(unknown), 'value', 'is')} not in the table, such as {shown}"
         raise OutlineError("unknown_mask_value", detail)
     ids = np.array([table[value] for value in found.tolist()], np.int32)
     return ids[places].reshape(values.shape)

@@ -260,7 +260,7 @@ def test_a_resized_mask_has_the_ids_of_the_nearest_pixels():
             encode_values(IDS % 2),
             {"colors": (0,)},
             "unknown_mask_value",
-            "m.png: 1 values of the mask are not in the table, such as 1",
+            "m.png: 1 value is not in the table, such as 1",
         ),
     ],
 )

@@ -33,7 +33,7 @@ def test_values_without_an_id_are_named():
     with pytest.raises(OutlineError) as caught:
         apply_table(values, {1: 1})
     assert caught.value.reason == "unknown_mask_value"
-    assert caught.value.detail == "4 values of the mask are not in the table, such as 2, 4, 5"
+    assert caught.value.detail == "4 values are not in the table, such as 2, 4, 5"
     with pytest.raises(OutlineError, match=r"such as \(1, 2, 3\)"):
         apply_table(values[:, 2:3], {})
 

@@ -221,14 +221,14 @@ def build_label_map(
     numbers, renamed = numbers or {}, settings.rename
     found = rename_classes(found, renamed)
     if settings.ids != "names":
-        ids = _number_renamed(numbers, renamed) or _number_integers(found)
+        ids = number_renamed(numbers, renamed) or _number_integers(found)
         label_map = LabelMap(ids, None, numbers, renamed=renamed)
         if settings.ids == "raised":
             used_names = {label_map.name_for(label) for label in used}
             used_ids = [number for name, number in ids.items() if name in used_names]
             label_map = replace(label_map, ids=_raise_ids(ids, used_ids, offset))
         return label_map
-    numbered = _number_renamed(numbers, renamed)
+    numbered = number_renamed(numbers, renamed)
     names = settings.classes or sorted(numbered, key=numbered.__getitem__) or sorted(found - {""})
     ids = {name: offset + index for index, name in enumerate(names)}
     return LabelMap(ids, settings.catch_all, numbers, bool(settings.classes), renamed)
@@ -240,9 +240,7 @@ def rename_classes(names: Iterable[str], renamed: Mapping[str, str | None]) -> s
     return {name for name in new_names if name is not None}
 
 
-def _number_renamed(
-    numbers: Mapping[str, int], renamed: Mapping[str, str | None]
-) -> dict[str, int]:
+def number_renamed(numbers: Mapping[str, int], renamed: Mapping[str, str | None]) -> dict[str, int]:
     """Returns the source's numbers of its classes by their new names."""
     numbered: dict[str, int] = {}
     for old, number in numbers.items():

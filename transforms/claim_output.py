@@ -390,7 +390,10 @@ def _give_up(error: OSError | LoadError, output: str) -> tuple[Action, str]:
 def _note_replaced(replaced: EarlierDataset, plan: RunPlan) -> Iterator[str]:
     """Yields notes on what differs from the dataset that is replaced."""
     dataset = plan.dataset
-    yield from _note_renumbered(replaced.marker.labels, dataset.label_map.ids)
+    remedy = "labels.classes fixes them"
+    if "ids" in dataset.recipe.get("labels", {}):
+        remedy = "they are the source's numbers, which have changed"
+    yield from _note_renumbered(replaced.marker.labels, dataset.label_map.ids, remedy)
     # For `--update` and `--reuse` there is a note already.
     old = replaced.marker.plan
     reused = {each.folder for each in plan.earlier.reuse}
@@ -571,7 +574,7 @@ def is_outdated(marker: Marker, plan: DatasetPlan) -> bool:
     return found != (f"{plan.summary.versions:064x}", plan.summary.ignored, plan.about)
 
 
-def _note_renumbered(old: Mapping[str, int], new: Mapping[str, int]) -> Iterator[str]:
+def _note_renumbered(old: Mapping[str, int], new: Mapping[str, int], remedy: str) -> Iterator[str]:
     """Yields a note if classes get other ids than in the replaced dataset.
 
     Models may have been trained on that dataset.
@@ -586,7 +589,7 @@ def _note_renumbered(old: Mapping[str, int], new: Mapping[str, int]) -> Iterator
             f"{len(moved)} classes have other ids than in the dataset that is replaced "
             f"({show_names(moved, 3)})"
         )
-        yield f"{what}: labels.classes fixes them"
+        yield f"{what}: {remedy}"
 
 
 @dataclass

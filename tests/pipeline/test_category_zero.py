@@ -55,6 +55,13 @@ def test_the_sources_numbers_stay_where_no_box_has_the_first(convert, pets):
     assert "id: 0" not in (done.output / "label_map.pbtxt").read_text()
 
 
+def test_the_note_tells_no_new_name_from_a_raised_id(convert, pets):
+    rename = {"labels.rename": {"dog": "emu"}}
+    done = convert(pets([1, 4]), settings={**SPLITS, **rename})
+    assert (done.code, done.marker["labels"]) == (0, {"cat": 0, "emu": 1})
+    assert not [note for note in done.marker["notes"] if "has the id" in note]
+
+
 def test_they_stay_where_the_user_says_so_and_where_readers_take_0(convert, pets):
     root = pets([0, 1])
     assert convert(root, settings={**SPLITS, "labels.ids": "integers"}).marker["labels"]["cat"] == 0

@@ -135,6 +135,19 @@ def test_a_list_names_the_classes(convert, tmp_path):
     assert (done.output / "labels.txt").read_text() == "0:void\n1:car\n2:tree\n"
 
 
+def test_other_ids_of_an_edited_list_are_noted_without_a_setting_that_would_fail(convert, tmp_path):
+    write(tmp_path / "in", lambda n: draw_mask(n, range(3), SIZE))
+    (tmp_path / "in/codes.txt").write_text("void\ncar\ntree\n", encoding="utf-8")
+    convert(tmp_path / "in")
+    (tmp_path / "in/codes.txt").write_text("void\ntree\ncar\n", encoding="utf-8")
+    done = convert(tmp_path / "in", "--update")
+    assert done.code == 0, done.stderr
+    assert (
+        "2 classes have other ids than in the dataset that is replaced (car 1 -> 2, tree 2 -> 1): "
+        "they are the source's numbers, which have changed"
+    ) in done.stderr
+
+
 def test_names_of_other_things_are_not_those_of_ids(convert, tmp_path):
     write(tmp_path / "in", lambda n: draw_mask(n, range(3), SIZE))
     rows = "".join(f"images/{n}.jpg,masks/{n}.png,{'ab'[n % 2]}\n" for n in range(6))

@@ -26,7 +26,12 @@ from recordmill.schemas.dataset.json_values import hash_json, to_json
 from recordmill.schemas.dataset.marker import PLAN_VERSION, About, PlanEntry, plan_id_of
 from recordmill.schemas.features import ATTRIBUTE, EACH_ATTRIBUTE, feature_schema
 from recordmill.schemas.formatting import agree, format_count, say_count, show_names
-from recordmill.schemas.label_map import LabelMap, build_label_map, is_integer_label
+from recordmill.schemas.label_map import (
+    LabelMap,
+    build_label_map,
+    is_integer_label,
+    number_renamed,
+)
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.schemas.settings.recipe import Recipe
 from recordmill.schemas.yaml_core import write_yaml_line
@@ -65,7 +70,7 @@ def _note_raised(label_map: LabelMap, settings: DatasetSettings) -> Iterator[str
     ids, layout = label_map.ids, ExampleLayout(settings)
     moved = [
         (name, number)
-        for name, number in label_map.numbers.items()
+        for name, number in number_renamed(label_map.numbers, label_map.renamed).items()
         if ids.get(name, number) != number
     ]
     for name, number in moved[:1] if settings.labels.ids == "raised" else ():

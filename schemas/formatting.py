@@ -29,6 +29,7 @@ _PLURALS = {
     "is": "are",
     "was": "were",
     "has": "have",
+    "does": "do",
     "uses": "use",
     "it": "them",
     "class": "classes",

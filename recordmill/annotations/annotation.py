@@ -16,6 +16,7 @@ from recordmill.schemas.dataset.marker import AnnotationEntry
 from recordmill.schemas.dataset.totals import AnnotationCounts, AnnotationTotals, Totals
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import RecordField
+from recordmill.schemas.formatting import agree, plural_of, say_count
 from recordmill.schemas.image_ref import Annotations, SourceFile
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import LeftOut, Rejected
@@ -247,6 +248,7 @@ class AnnotationKind(Protocol):
     Attributes:
         name: its name in files and settings, e.g. `boxes`.
         unit: what people call one of them, e.g. `box`.
+        stored_by: the conventions that a note names if another one stores none; none: no note.
         fields: the fields that it fills, which a convention may ask for.
         named: the fields with names of classes, each with the field that has their ids.
         id_images: the fields with images whose pixels are ids of classes.
@@ -266,6 +268,7 @@ class AnnotationKind(Protocol):
 
     name: ClassVar[str]
     unit: ClassVar[str]
+    stored_by: ClassVar[Sequence[str]] = ()
     fields: ClassVar[Mapping[str, RecordField]]
     named: ClassVar[Mapping[str, str]] = {}
     id_images: ClassVar[frozenset[str]] = frozenset()
@@ -337,7 +340,13 @@ class AnnotationKind(Protocol):
 
         None if nothing is lost, or if it is noted elsewhere.
         """
-        return None
+        if not self.stored_by:
+            return None
+        others, do = " and ".join(self.stored_by), agree(len(self.stored_by), "does")
+        return (
+            f"{say_count(listed, self.unit, 'is')} in no Example: the convention ({convention}) "
+            f"stores no {plural_of(self.unit)}, {others} {do}"
+        )
 
     def refuse_unstored(self, what: str, flag: str = "--set ") -> SettingError | None:
         """Returns the error of a run that would lose them because no convention was named.

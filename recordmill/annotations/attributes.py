@@ -19,7 +19,6 @@ from recordmill.annotations.count_details import DetailCount, drop_undecoded, lo
 from recordmill.schemas.attribute_words import AttributeText, find_number
 from recordmill.schemas.dataset.json_values import as_kept_json
 from recordmill.schemas.features import ATTRIBUTE, EACH_ATTRIBUTE, RecordField
-from recordmill.schemas.formatting import say_count
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import Rejected
 
@@ -86,6 +85,7 @@ class AttributeKind(AnnotationKind):
 
     name: ClassVar[str] = Attributes.kind
     unit: ClassVar[str] = "attribute"
+    stored_by: ClassVar[Sequence[str]] = ("tf_object_detection",)
     fields: ClassVar[Mapping[str, RecordField]] = _FIELDS
     compared: ClassVar[frozenset[str]] = frozenset({"xmin", "box_labels"})
 
@@ -138,13 +138,6 @@ class AttributeKind(AnnotationKind):
     def most_lost(self, contract: "Contract") -> float | None:
         """Returns the largest share of attributes that may end up in no record."""
         return contract.lost_attributes
-
-    def note_unstored(self, listed: int, convention: str) -> str | None:
-        """Returns a note on attributes that are in no Example."""
-        return (
-            f"{say_count(listed, self.unit, 'is')} in no Example: the convention ({convention}) "
-            "stores no attributes, tf_object_detection does"
-        )
 
     def check(self, values: Values) -> str | None:
         """Returns the problem with the attributes in an Example: each box has one number."""

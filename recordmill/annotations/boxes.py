@@ -154,6 +154,7 @@ class BoxKind(AnnotationKind):
 
     name: ClassVar[str] = Boxes.kind
     unit: ClassVar[str] = "box"
+    stored_by: ClassVar[Sequence[str]] = ("tf_object_detection", "tfds")
     fields: ClassVar[Mapping[str, RecordField]] = _FIELDS
     named: ClassVar[Mapping[str, str]] = {"box_label_texts": "box_labels"}
     follows_pixels: ClassVar[bool] = True
@@ -253,13 +254,6 @@ class BoxKind(AnnotationKind):
     def most_lost(self, contract: "Contract") -> float | None:
         """Returns the largest share of boxes that may end up in no record."""
         return contract.lost_boxes
-
-    def note_unstored(self, listed: int, convention: str) -> str | None:
-        """Returns a note on boxes that are in no Example."""
-        return (
-            f"{say_count(listed, 'box', 'is')} in no Example: the convention ({convention}) stores "
-            "no boxes, tf_object_detection and tfds do"
-        )
 
     def refuse_unstored(self, what: str, flag: str = "--set ") -> SettingError:
         """Returns the error of a run that would lose boxes because no convention was named."""

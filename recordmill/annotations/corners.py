@@ -1,4 +1,4 @@
-"""OrientedBoxes and angles of oriented boxes, moved to their place on the stored image."""
+"""Corners and angles of oriented boxes, moved to their place on the stored image."""
 
 import math
 from collections.abc import Mapping, Sequence

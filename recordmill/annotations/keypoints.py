@@ -29,7 +29,6 @@ from recordmill.annotations.shapes import Shape, ShapePoint
 from recordmill.schemas.dataset.json_values import as_kept_json
 from recordmill.schemas.dataset.marker import AnnotationEntry
 from recordmill.schemas.features import RecordField
-from recordmill.schemas.formatting import say_count
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import Rejected
 
@@ -138,6 +137,7 @@ class KeyPointKind(AnnotationKind):
 
     name: ClassVar[str] = KeyPoints.kind
     unit: ClassVar[str] = "key point"
+    stored_by: ClassVar[Sequence[str]] = ("tf_object_detection", "tfds")
     fields: ClassVar[Mapping[str, RecordField]] = _FIELDS
     compared: ClassVar[frozenset[str]] = frozenset({"xmin", "box_labels"})
     loaded: ClassVar[Sequence[frozenset[str]]] = _LOADED
@@ -190,13 +190,6 @@ class KeyPointKind(AnnotationKind):
     def most_lost(self, contract: "Contract") -> float | None:
         """Returns the largest share of key points that may end up in no record."""
         return contract.lost_keypoints
-
-    def note_unstored(self, listed: int, convention: str) -> str | None:
-        """Returns a note on key points that are in no Example."""
-        return (
-            f"{say_count(listed, self.unit, 'is')} in no Example: the convention ({convention}) "
-            "stores no key points, tf_object_detection and tfds do"
-        )
 
     def find_remarks(
         self, entry: AnnotationEntry, record: str, settings: "DatasetSettings"

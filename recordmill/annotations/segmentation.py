@@ -165,6 +165,7 @@ class SegmentationKind(AnnotationKind):
 
     name: ClassVar[str] = Segmentation.kind
     unit: ClassVar[str] = "semantic mask"
+    stored_by: ClassVar[Sequence[str]] = ("deeplab", "tfds")
     fields: ClassVar[Mapping[str, RecordField]] = _FIELDS
     id_images: ClassVar[frozenset[str]] = frozenset({"segmentation"})
     compared: ClassVar[frozenset[str]] = frozenset({"height", "width"})
@@ -241,13 +242,6 @@ class SegmentationKind(AnnotationKind):
     def most_lost(self, contract: "Contract") -> float | None:
         """Returns the largest share of semantic masks that may end up in no record."""
         return contract.lost_segmentation
-
-    def note_unstored(self, listed: int, convention: str) -> str | None:
-        """Returns a note on semantic masks that are in no Example."""
-        return (
-            f"{say_count(listed, self.unit, 'is')} in no Example: the convention ({convention}) "
-            "stores no semantic masks, deeplab and tfds do"
-        )
 
     def find_remarks(
         self, entry: AnnotationEntry, record: str, settings: "DatasetSettings"

@@ -352,6 +352,12 @@ start."""
 MOST_PIXELS = 2**25
 """Larger pictures are not decoded for a thumbnail."""
 
+DRAWN_AT_ONCE = 2
+"""Pictures of a local dataset that are drawn at the same time: more take only memory."""
+
+STORE_READS = 8
+"""The same for a dataset on an object store, where each read waits for a network."""
+
 
 def choose_samples(classes: Mapping[str, int], are_drawn_on: bool = False) -> dict[str, int]:
     """Returns how many images to show, by class name, the largest class first.
@@ -416,7 +422,8 @@ def make_thumbnails(
             return _draw_thumbnail(record, keys["encoded"], tracer, row, side)
         return None
 
-    with ThreadPoolExecutor(8) as pool:  # each read of an object store waits for a network
+    at_once = DRAWN_AT_ONCE if storage.is_local(dataset.folder) else STORE_READS
+    with ThreadPoolExecutor(at_once) as pool:
         return list(pool.map(make, places))
 
 

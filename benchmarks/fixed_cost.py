@@ -2,8 +2,9 @@
 
     python -m benchmarks.fixed_cost --check
 
-A run of 100 small images is compared with importing Beam alone. Both run in alternation; the target
-is for the median of the differences.
+A run of 100 small images is compared with importing Beam alone: as it is installed, and as the
+command imports it for local files. All run in alternation; the target is for the median of the
+differences.
 """
 
 import sys
@@ -14,18 +15,25 @@ from benchmarks import measure, photographs
 COUNT = 100
 SIZE = (64, 48)
 TARGET = 0.75  # seconds more than the import
+IMPORTS = {
+    "import": "import apache_beam",
+    "import for local files": (
+        "from recordmill.pipeline.import_beam import import_beam_for_local_files as run; run()"
+    ),
+}
 
 
 def main() -> None:
-    """Runs both in alternation."""
+    """Runs all in alternation."""
     parser = measure.options(__doc__)
-    parser.add_argument("--pairs", type=int, default=5, help="rounds of both (%(default)s)")
+    parser.add_argument("--pairs", type=int, default=5, help="rounds of all (%(default)s)")
     arguments = parser.parse_args()
     images = photographs.make(COUNT, arguments.work, arguments.photographs, SIZE)
     contenders = {
         "ours": partial(measure.convert, arguments.pipeline, images, COUNT, arguments.work),
-        "import": partial(measure.run, [sys.executable, "-c", "import apache_beam"]),
     }
+    for name, code in IMPORTS.items():
+        contenders[name] = partial(measure.run, [sys.executable, "-c", code])
     measure.alternate(contenders, 1)  # a first start reads programs from the disk
     rounds = measure.alternate(contenders, arguments.pairs)
     pairs = zip(rounds["ours"], rounds["import"], strict=True)
@@ -35,6 +43,12 @@ def main() -> None:
         "pairs": arguments.pairs,
         "seconds": {
             name: measure.spread(run.seconds for run in runs) for name, runs in rounds.items()
+        },
+        "cpu_seconds": {
+            name: measure.spread(run.cpu_seconds for run in runs) for name, runs in rounds.items()
+        },
+        "peak_rss": {
+            name: measure.spread(run.peak_rss for run in runs) for name, runs in rounds.items()
         },
         "difference": difference,
     }

@@ -38,6 +38,7 @@ from recordmill.pipeline.explain_failure import (
     describe_unexpected,
     explain_failure,
 )
+from recordmill.pipeline.import_beam import import_beam_for_local_files
 from recordmill.pipeline.job import Job
 from recordmill.pipeline.sample import ensure_sample
 from recordmill.pipeline.terminal import Terminal
@@ -161,7 +162,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     lists = preflight.read_lists(settings)
     recipe = make_recipe(settings, loaded.comment, lists)
     if not needs_beam and not options.in_pipeline:
-        _set_up_beam(options, inputs, output)
+        _set_up_beam(options, inputs, output, is_local=True)
     if options.discard and not options.plan:
         _discard_leftovers(output, terminal)
     notes += [*_prepare_writer(options, output), *_prepare_analysis(options, settings, output)]
@@ -295,11 +296,15 @@ def _earlier_folder(path: str, options: LaunchOptions) -> str:
     return folder
 
 
-def _set_up_beam(options: LaunchOptions, inputs: Sequence[Input], output: str) -> None:
+def _set_up_beam(
+    options: LaunchOptions, inputs: Sequence[Input], output: str, is_local: bool = False
+) -> None:
     """Imports Beam, checks its flags, and sets them for its file systems.
 
     File systems are used before there is a pipeline.
     """
+    if is_local and options.owns_process:
+        import_beam_for_local_files()
     from apache_beam.io.filesystems import FileSystems
     from apache_beam.options.pipeline_options import PipelineOptions
 

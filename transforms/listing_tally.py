@@ -53,12 +53,12 @@ def count_splits(
     claims: Claims,
     tally: Tally,
 ) -> Generator[Listed, None, bool]:
-    """Counts images in folders that are named like splits; returns what `_list_file` does."""
+    """Counts images in folders that are named like splits, and yields all that is listed."""
     settings = claims.settings
     is_unsplit = not settings.from_source and not settings.from_folders
     counts_named = is_unsplit and may_name_any_image(claims.source)
     if not settings.from_source and not counts_named:
-        return (yield from listed)
+        return listed
 
     def count(each: Listed) -> Listed:
         if type(each) is ImageRef and settings.from_source and contradicts_folder(each):
@@ -67,7 +67,7 @@ def count_splits(
             tally.named_in[name_split_folder(root, posixpath.dirname(each.uri))] += 1
         return each
 
-    return (yield from _change_each(listed, count))
+    return _change_each(listed, count)
 
 
 def rename_labels(
@@ -75,11 +75,10 @@ def rename_labels(
 ) -> Generator[Listed, None, bool]:
     """Gives images the new names of their classes, before these count for limits and splits.
 
-    Images whose class is dropped keep its name: they are left out when they are converted. Returns
-    what `_list_file` does.
+    Images whose class is dropped keep its name: they are left out when they are converted.
     """
     if not settings.rename:
-        return (yield from listed)
+        return listed
 
     def rename(each: Listed) -> Listed:
         if not isinstance(each, ImageRef) or each.label not in settings.rename:
@@ -87,7 +86,7 @@ def rename_labels(
         tally.renamed.add(each.label)
         return each.replace(label=settings.rename[each.label] or each.label)
 
-    return (yield from _change_each(listed, rename))
+    return _change_each(listed, rename)
 
 
 def _change_each(

@@ -673,7 +673,8 @@ class DatasetSettings:
         """Selects the files to read, and gives them splits and groups."""
         not_included, left_by_user = self.source.other_files, frozenset[str]()
         without = frozenset[str]()
-        if CORNER_FIELDS.isdisjoint(ExampleLayout(self).convention.fields):
+        has_no_place = CORNER_FIELDS.isdisjoint(ExampleLayout(self).convention.fields)
+        if has_no_place and "corners" in self.source.annotations():
             without = frozenset(("corners",))
         if self.include:
             not_included, left_by_user = "not_included", frozenset(("not_included",))

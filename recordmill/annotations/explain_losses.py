@@ -62,7 +62,7 @@ def explain_faults(
     if first in lost.totals.examples:
         why = f"{why}, such as {lost.totals.examples[first].text}"
     total = sum(sums.values())
-    if total == lost.counts.listed:
+    if total == lost.counts.listed - lost.counts.dropped["no_mask"]:
         return f"all {what} ({total:,}) were {why}, which no limit allows: {remedy}"
     return explain_excess(what, setting, limits, total, lost.counts.written, why, remedy)
 

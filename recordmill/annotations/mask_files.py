@@ -5,7 +5,13 @@ from typing import TYPE_CHECKING
 
 from recordmill.annotations.annotation import AnnotatedImage, ReadFile
 from recordmill.imaging.masks.mask_file import DecodedMask, MaskValues, decode_mask
-from recordmill.imaging.masks.outline import FileIds, OutlineError
+from recordmill.imaging.masks.mask_values import find_numbers, read_indices
+from recordmill.imaging.masks.outline import (
+    FileIds,
+    FileOutline,
+    NumberedObject,
+    OutlineError,
+)
 from recordmill.imaging.masks.rasterize import find_frame, place_values, select_ids
 from recordmill.schemas.rejection import TRANSIENT, Rejected
 
@@ -25,36 +31,46 @@ class MaskFiles:
         self.read: list[ReadFile] = []
         self._on = on
         self._decoded: dict[str, DecodedMask | OutlineError] = {}
+        self._numbers: dict[str, frozenset[int]] = {}
 
-    def draw(self, outline: FileIds, frame: "Frame") -> "Mask":
+    def draw(self, outline: FileOutline, frame: "Frame") -> "Mask":
         """Draws the pixels of a file that belong to an object, on the stored image.
 
         Args:
-            outline: the file and the object's values in it.
+            outline: the file, and the object's values or its number in it.
             frame: the orientation of the image on which its boxes were drawn; it counts if the
                 file's own orientation and size leave both possible.
 
         Raises:
-            OutlineError: the file is missing, cannot be decoded, or has another size than the
-                image.
+            OutlineError: the file is missing, cannot be decoded, has another size than the image,
+                or numbers the objects wrongly or without this one.
             Rejected: stage `read`: it was there when it was listed, and cannot be read now, as for
                 images.
         """
-        values, frame = self.find_values(outline.file.key, frame)
-        return place_values(select_ids(values, outline.ids), self._on.geometry, frame)
+        if isinstance(outline, FileIds):
+            values, frame = self.find_values(outline.file.key, frame)
+            ids = outline.ids
+        else:
+            values, frame = self.find_values(outline.file.key, frame, has_palette=True)
+            self._check_number(outline, values)
+            ids = (outline.number,)
+        return place_values(select_ids(values, ids), self._on.geometry, frame)
 
-    def find_values(self, key: str, frame: "Frame") -> tuple[MaskValues, "Frame"]:
+    def find_values(
+        self, key: str, frame: "Frame", has_palette: bool = False
+    ) -> tuple[MaskValues, "Frame"]:
         """Returns the values of a file's pixels, and the orientation of the image that they have.
 
         Args:
             key: the file's key.
             frame: as for `draw`.
+            has_palette: whether the values are indices of Pascal VOC's palette, or its colors.
 
         Raises:
             OutlineError, Rejected: as for `draw`.
         """
         if key not in self._decoded:
-            self._decoded[key] = self._read(key)
+            self._decoded[key] = self._read(key, has_palette)
         decoded = self._decoded[key]
         if isinstance(decoded, OutlineError):
             raise decoded
@@ -69,7 +85,19 @@ class MaskFiles:
         decoded = self._decoded.get(key)
         return isinstance(decoded, DecodedMask) and decoded.has_colors
 
-    def _read(self, key: str) -> DecodedMask | OutlineError:
+    def _check_number(self, outline: NumberedObject, values: MaskValues) -> None:
+        """Checks that a file numbers the objects of its image, and has pixels of one of them.
+
+        Raises:
+            OutlineError: `no_mask`, or as for `find_numbers`.
+        """
+        key = outline.file.key
+        if key not in self._numbers:
+            self._numbers[key] = find_numbers(values, outline.objects)
+        if outline.number not in self._numbers[key]:
+            raise OutlineError("no_mask", f"the mask has no pixels of object {outline.number}")
+
+    def _read(self, key: str, has_palette: bool) -> DecodedMask | OutlineError:
         """Reads a file; returns the error if that is its own fault.
 
         Raises:
@@ -90,6 +118,9 @@ class MaskFiles:
         width, height = self._on.geometry.source_size
         longer = max(width, height)
         try:
-            return decode_mask(data, (longer, longer), width * height)
+            decoded = decode_mask(data, (longer, longer), width * height)
+            if has_palette:
+                return DecodedMask(read_indices(decoded), decoded.is_turned)
+            return decoded
         except OutlineError as error:
             return error

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recordmill.annotations.mask_files import MaskFiles
-    from recordmill.imaging.geometry import Geometry
+    from recordmill.imaging.geometry import Box, Geometry
     from recordmill.imaging.masks.outline import Outline
     from recordmill.imaging.masks.rasterize import Mask
     from recordmill.schemas.settings.dataset import Contract, DatasetSettings
@@ -109,11 +109,11 @@ class MaskKind(AnnotationKind):
 
     def rename_files(self, packed: bytes, names: Mapping[str, str]) -> bytes:
         """Returns the outlines as if their files had other names."""
-        from recordmill.imaging.masks.outline import FileIds, MaskFile
+        from recordmill.imaging.masks.outline import FileOutline, MaskFile
 
         outlines = list(Masks.unpack(packed).outlines)
         for at, outline in enumerate(outlines):
-            if isinstance(outline, FileIds) and outline.file.key in names:
+            if isinstance(outline, FileOutline) and outline.file.key in names:
                 outlines[at] = replace(outline, file=MaskFile(names[outline.file.key], ""))
         return Masks(outlines).pack()
 
@@ -134,8 +134,9 @@ class MaskKind(AnnotationKind):
         given = {at: 1 for at, outline in enumerate(outlines) if outline is not None}
         count, faults = DetailCount(on.objects, on.unwanted, _FAULTS), dict[int, str]()
         pictures, written, files = list[bytes](), 0, MaskFiles(on)
+        boxes = dict(zip(on.objects.stored, on.objects.sides, strict=False))
         for at in on.objects.stored:
-            drawn = _draw(outlines[at], on.geometry, on.objects, files)
+            drawn = _draw(outlines[at], on.geometry, on.objects, files, boxes.get(at))
             pictures.append(drawn.picture)
             if drawn.fault is None:
                 written += 1
@@ -275,23 +276,34 @@ _FAULTS = frozenset(
 
 
 def _draw(
-    outline: "Outline | None", geometry: "Geometry", objects: PlacedObjects, files: "MaskFiles"
+    outline: "Outline | None",
+    geometry: "Geometry",
+    objects: PlacedObjects,
+    files: "MaskFiles",
+    box: "Box | None",
 ) -> _DrawnMask:
     """Draws the mask of an object on the stored image."""
-    from recordmill.imaging.masks.outline import FaultyOutline, FileIds, OutlineError
-    from recordmill.imaging.masks.rasterize import place_outline
+    from recordmill.imaging.masks.outline import (
+        FaultyOutline,
+        FileOutline,
+        NumberedObject,
+        OutlineError,
+    )
+    from recordmill.imaging.masks.rasterize import is_in_box, place_outline
 
     if outline is None:
         return _DrawnMask(_draw_nothing(geometry.stored_size), "no_mask")
     if isinstance(outline, FaultyOutline):
         return _DrawnMask(_draw_nothing(geometry.stored_size), outline.reason)
     try:
-        if isinstance(outline, FileIds):
+        if isinstance(outline, FileOutline):
             mask = files.draw(outline, objects.drawn_on)
         else:
             mask = place_outline(outline, geometry, objects.drawn_on)
     except OutlineError as error:
         return _DrawnMask(_draw_nothing(geometry.stored_size), error.reason)
+    if isinstance(outline, NumberedObject) and box and not is_in_box(mask, box):
+        return _DrawnMask(_draw_nothing(geometry.stored_size), "other_object")
     if mask.any():
         return _DrawnMask(_encode(mask))
     fault = "empty_mask" if geometry.resize is None else "resized_away"

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from recordmill.imaging.masks.mask_file import MaskValues, pack_color
+from recordmill.imaging.masks.mask_file import DecodedMask, MaskValues, pack_color
 from recordmill.imaging.masks.outline import OutlineError
-from recordmill.schemas.formatting import say_count
+from recordmill.schemas.formatting import format_count, say_count
 
 Ids = NDArray[np.int32]
 
 _VOC_COLORS = 256
+_VOID = 255
 _LARGEST_GRAY = 65_535
 _MOST_SHOWN = 3
 _FEW_LEVELS = 2
@@ -41,6 +42,36 @@ def table_of_voc() -> dict[int, int]:
             channels[bit % 3] |= (index >> bit & 1) << (7 - bit // 3)
         table[pack_color(*channels)] = index
     return table
+
+
+def read_indices(decoded: DecodedMask) -> MaskValues:
+    """Returns the indices of Pascal VOC's palette that a mask has, also if it has its colors.
+
+    Raises:
+        OutlineError: `unknown_mask_value`: a color is not in the palette.
+    """
+    if decoded.has_colors or decoded.values.max(initial=0) >= _VOC_COLORS:
+        return apply_table(decoded.values, table_of_voc())
+    return decoded.values
+
+
+def find_numbers(values: MaskValues, objects: int) -> frozenset[int]:
+    """Returns the numbers of the objects in a mask, from 1; 255 is void.
+
+    Args:
+        values: the number of each pixel's object.
+        objects: how many objects the image has.
+
+    Raises:
+        OutlineError: `unknown_mask_value`: there are more.
+    """
+    found = frozenset(np.unique(values).tolist()) - {0, _VOID}
+    largest = max(found, default=0)
+    if largest > objects:
+        known = format_count(objects, "object")
+        detail = f"the mask has an object {largest}, and the image {known}"
+        raise OutlineError("unknown_mask_value", detail)
+    return found
 
 
 def apply_table(values: MaskValues, table: Mapping[int, int]) -> Ids:

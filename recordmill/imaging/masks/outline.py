@@ -19,6 +19,7 @@ OutlineFault = Literal[
     "unknown_mask_value",
     "no_mask_file",
     "other_object",
+    "no_mask",
 ]
 """Why an outline cannot be used.
 
@@ -27,7 +28,7 @@ that is too long to follow. `bad_rle`: runs that are negative, or do not fill th
 `bad_mask`: an image of a mask cannot be decoded. `mask_size`: the mask has another size than its
 image. `unknown_mask_value`: a color or a number of a mask file is not in the table of its values.
 `no_mask_file`: the file does not exist. `other_object`: the mask is in another place than the
-object's box.
+object's box. `no_mask`: a file that numbers the objects of its image has no pixels of this one.
 """
 
 
@@ -125,6 +126,24 @@ class FileIds:
 
 
 @dataclass(frozen=True, slots=True)
+class NumberedObject:
+    """The pixels of one object in a mask file that numbers the objects of its image from 1.
+
+    Values are numbers, or the colors of Pascal VOC's palette that stand for them. 255 is void: such
+    pixels belong to no object.
+
+    Attributes:
+        file: the mask file.
+        number: the object's number.
+        objects: how many objects the image has; a larger number makes the file faulty.
+    """
+
+    file: MaskFile
+    number: int
+    objects: int
+
+
+@dataclass(frozen=True, slots=True)
 class FaultyOutline:
     """An outline that its source describes in a way that cannot be used.
 
@@ -147,7 +166,10 @@ class Joined:
 DrawableOutline = Polygons | Runs | Bitmap | Joined
 """An outline that can be drawn without reading a file."""
 
-Outline = DrawableOutline | FileIds | FaultyOutline
+FileOutline = FileIds | NumberedObject
+"""An outline whose pixels are in a mask file."""
+
+Outline = DrawableOutline | FileOutline | FaultyOutline
 
 
 def join_outlines(outlines: Sequence[Outline]) -> Outline:
@@ -165,11 +187,11 @@ def join_outlines(outlines: Sequence[Outline]) -> Outline:
     if len(polygons) == len(outlines) and len({each.fractions for each in polygons}) == 1:
         parts = itertools.chain.from_iterable(each.parts for each in polygons)
         return Polygons(tuple(parts), polygons[0].fractions)
-    of_files = [each for each in outlines if isinstance(each, FileIds)]
-    if len(of_files) == len(outlines) and len({each.file for each in of_files}) == 1:
-        ids = itertools.chain.from_iterable(each.ids for each in of_files)
-        return FileIds(of_files[0].file, tuple(dict.fromkeys(ids)))
-    if of_files:
+    of_ids = [each for each in outlines if isinstance(each, FileIds)]
+    if len(of_ids) == len(outlines) and len({each.file for each in of_ids}) == 1:
+        ids = itertools.chain.from_iterable(each.ids for each in of_ids)
+        return FileIds(of_ids[0].file, tuple(dict.fromkeys(ids)))
+    if any(isinstance(each, FileOutline) for each in outlines):
         return FaultyOutline("bad_mask", "it is in several files")
     shapes: list[Polygons | Runs | Bitmap] = []
     for each in outlines:

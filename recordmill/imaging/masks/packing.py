@@ -19,8 +19,10 @@ from recordmill.imaging.masks.outline import (
     Bitmap,
     FaultyOutline,
     FileIds,
+    FileOutline,
     Joined,
     MaskFile,
+    NumberedObject,
     Outline,
     OutlineFault,
     Polygons,
@@ -41,6 +43,7 @@ class _OutlineForm(IntEnum):
     FILE = 5
     FAULTY = 6
     JOINED = 7
+    NUMBERED = 8
 
 
 _FAULTS: tuple[OutlineFault, ...] = get_args(OutlineFault)
@@ -84,16 +87,19 @@ class _PackedOutlines:
         for text in (file.key, file.uri, file.version):
             self.add_blob(text.encode())
 
+    def add_parts(self, parts: Sequence[Sequence[float]]) -> None:
+        self.structure.append(len(parts))
+        for part in parts:
+            self.structure.append(len(part))
+            self.corners += part
+
     def add(self, outline: Outline | None, files: dict[MaskFile, int]) -> None:
         match outline:
             case None:
                 self.structure.append(_OutlineForm.NOTHING)
             case Polygons(parts, fractions):
                 self.structure.append(_OutlineForm.PIXELS + fractions)
-                self.structure.append(len(parts))
-                for part in parts:
-                    self.structure.append(len(part))
-                    self.corners += part
+                self.add_parts(parts)
             case Runs((width, height), counts):
                 self.structure += _OutlineForm.RUNS, width, height, len(counts)
                 self.runs += counts
@@ -102,6 +108,8 @@ class _PackedOutlines:
                 self.add_blob(data)
             case FileIds(file, ids):
                 self.structure += _OutlineForm.FILE, files[file], len(ids), *ids
+            case NumberedObject(file, number, objects):
+                self.structure += _OutlineForm.NUMBERED, files[file], number, objects
             case Joined(shapes):
                 self.structure += _OutlineForm.JOINED, len(shapes)
                 for shape in shapes:
@@ -119,7 +127,7 @@ def pack_outlines(outlines: Sequence[Outline | None]) -> bytes:
             integers fit in 64 bits.
     """
     packed = _PackedOutlines()
-    files = {each.file: 0 for each in outlines if isinstance(each, FileIds)}
+    files = {each.file: 0 for each in outlines if isinstance(each, FileOutline)}
     packed.structure += len(outlines), len(files)
     for number, file in enumerate(files):
         files[file] = number
@@ -198,6 +206,8 @@ class _OutlineReader:
             case _OutlineForm.FILE:
                 file = files[self.next()]
                 return FileIds(file, tuple(self.next() for _ in range(self.next())))
+            case _OutlineForm.NUMBERED:
+                return NumberedObject(files[self.next()], self.next(), self.next())
             case _OutlineForm.JOINED:
                 shapes = (self.read(files) for _ in range(self.next()))
                 return Joined(tuple(shapes))  # type: ignore[arg-type]  # as they were packed

@@ -4,6 +4,7 @@ A mask is an array of shape (height, width) that is 1 inside an object, and 0 el
 give the same pixels as in pycocotools.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -11,7 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pycocotools import mask as coco_mask
 
-from recordmill.imaging.geometry import Frame, Geometry, PixelValue, Size, turn_point, turn_values
+from recordmill.imaging.geometry import (
+    Box,
+    Frame,
+    Geometry,
+    PixelValue,
+    Size,
+    turn_point,
+    turn_values,
+)
 from recordmill.imaging.masks.compressed_runs import unpack_runs
 from recordmill.imaging.masks.mask_file import MaskValues, decode_mask
 from recordmill.imaging.masks.outline import (
@@ -27,6 +36,9 @@ Mask = NDArray[np.uint8]
 
 _STEPS_PER_PIXEL = 5
 """pycocotools follows a border in fifths of a pixel, and keeps 20 bytes for each."""
+
+_LEAST_INSIDE = 0.5
+"""The smallest share of an object's pixels in its box: a smaller one is another object's."""
 
 _MOST_STEPS = 4_000_000
 _MOST_SIDE = 2.0**26
@@ -135,6 +147,25 @@ def find_frame(size: Size, geometry: Geometry, preferred: Frame) -> Frame:
 def select_ids(values: MaskValues, ids: tuple[int, ...]) -> Mask:
     """Returns the mask of the pixels of a mask file that have one of several values."""
     return np.isin(values, ids).astype(np.uint8)
+
+
+def is_in_box(mask: Mask, box: Box) -> bool:
+    """Returns whether at least half of a mask's pixels are in a box; if it is empty, they are.
+
+    The box may be a pixel off, since sides count from 0 or from 1.
+
+    Args:
+        mask: on the stored image.
+        box: left, top, right and bottom in fractions of that image.
+    """
+    if not np.all(np.isfinite(box)):
+        return True  # the box is dropped for its own fault
+    height, width = mask.shape
+    left, top, right, bottom = np.multiply(box, (width, height, width, height))
+    rows = slice(max(0, math.floor(top) - 1), max(0, math.ceil(bottom)))
+    columns = slice(max(0, math.floor(left) - 1), max(0, math.ceil(right)))
+    inside = np.count_nonzero(mask[rows, columns])
+    return bool(inside >= _LEAST_INSIDE * np.count_nonzero(mask))
 
 
 def _unite(masks: Iterator[Mask]) -> Mask:

@@ -8,6 +8,7 @@ import pytest
 from make_settings import make_settings
 from PIL import Image
 
+from recordmill.annotations import mask_files
 from recordmill.annotations.annotation import (
     AnnotatedImage,
     AnnotationOutcome,
@@ -19,7 +20,15 @@ from recordmill.annotations.annotation import (
 )
 from recordmill.annotations.masks import MASKS, Masks
 from recordmill.imaging import ImageSettings, Resize, prepare_image
-from recordmill.imaging.masks.outline import FaultyOutline, FileIds, MaskFile, Polygons, Runs
+from recordmill.imaging.masks.mask_file import decode_mask
+from recordmill.imaging.masks.outline import (
+    FaultyOutline,
+    FileIds,
+    MaskFile,
+    NumberedObject,
+    Polygons,
+    Runs,
+)
 from recordmill.schemas.dataset.marker import AnnotationEntry
 from recordmill.schemas.dataset.totals import AnnotationCounts, AnnotationTotals
 from recordmill.schemas.image_ref import SourceFile
@@ -36,7 +45,14 @@ SQUARE_MASK[1:4, 2:6] = 1
 
 
 def place(
-    outlines, stored=None, settings=None, unwanted=(), size=(10, 8), files=None, file_size=-1
+    outlines,
+    stored=None,
+    settings=None,
+    unwanted=(),
+    size=(10, 8),
+    files=None,
+    file_size=-1,
+    sides=(),
 ):
     """The masks as arrays, the reasons of those that are dropped, and the unwanted objects."""
     file = io.BytesIO()
@@ -45,7 +61,8 @@ def place(
     image = prepare_image(file.getvalue(), settings.images)
     on = AnnotatedImage(file.getvalue(), image, settings, LABELS)
     stored = range(len(outlines)) if stored is None else stored
-    on.objects = PlacedObjects(len(outlines), list(stored), ["cat"] * len(outlines), "displayed")
+    names = ["cat"] * len(outlines)
+    on.objects = PlacedObjects(len(outlines), list(stored), names, "displayed", sides)
     on.unwanted = dict(unwanted)
     if files is not None:
         on.files = {key: SourceFile(key, f"/{key}", file_size) for key in files}
@@ -135,6 +152,32 @@ def test_a_mask_file_that_was_listed_and_cannot_be_read_rejects_its_image(size, 
     assert caught.value.detail == "m.png: why"
 
 
+def number_objects(count):
+    return [NumberedObject(MaskFile("m.png", ""), number, count) for number in range(1, count + 1)]
+
+
+def test_objects_with_numbers_have_the_pixels_in_their_boxes(monkeypatch):
+    numbers = np.full((8, 10), 255, np.uint8)
+    numbers[1:4, 2:6], numbers[5:, :3] = 1, 2
+    read = []
+    monkeypatch.setattr(mask_files, "decode_mask", lambda *a: read.append(1) or decode_mask(*a))
+    sides = [(0.2, 0.125, 0.6, 0.5), (0.7, 0.6, 1.0, 1.0), (0.1, 0.1, 0.2, 0.2)]
+    masks, outcome, _ = place(number_objects(3), files={"m.png": encode_ids(numbers)}, sides=sides)
+    assert np.array_equal(masks, [SQUARE_MASK, NO_MASK, NO_MASK])
+    assert outcome.dropped == [
+        DroppedAnnotation("other_object", "cat", 2, is_faulty=True),
+        DroppedAnnotation("no_mask", "cat", 3, is_faulty=False),
+    ]
+    assert outcome.counts == AnnotationCounts(3, 1, Counter(other_object=1, no_mask=1))
+    assert read == [1]
+
+
+def test_a_mask_of_more_objects_than_the_image_has_is_that_of_none():
+    data = encode_ids(np.full((8, 10), 3))
+    _, outcome, _ = place(number_objects(2), files={"m.png": data})
+    assert outcome.counts.dropped == Counter(unknown_mask_value=2)
+
+
 FAULTS = [
     (TINY, "empty_mask"),
     (FaultyOutline("bad_rle", ""), "bad_rle"),
@@ -216,6 +259,14 @@ def test_too_many_faulty_masks_exceed_the_limits():
     )
     totals.faulty = {}
     assert MASKS.check_limits(lost, settings) is None
+
+
+def test_objects_without_pixels_do_not_hide_that_all_masks_are_faulty():
+    totals = AnnotationTotals()
+    totals.faulty = {"other_object": Counter(cat=1)}
+    counts = AnnotationCounts(2, 0, Counter(other_object=1, no_mask=1))
+    lost = LostAnnotations(counts, totals, {})
+    assert MASKS.check_limits(lost, make_settings_with()).startswith("all masks (1) were dropped")
     assert MASKS.most_lost(Contract(lost_masks=0.5)) == 0.5
 
 

@@ -21,7 +21,7 @@ from recordmill.annotations.attributes import Attributes, read_attribute
 from recordmill.annotations.boxes import Boxes, boxes_of
 from recordmill.annotations.corners import OrientedBoxes
 from recordmill.annotations.masks import Masks
-from recordmill.imaging.masks.outline import FaultyOutline, Outline
+from recordmill.imaging.masks.outline import MaskFile, NumberedObject
 from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Listed, Notice, NoticeStatus, SourceFile
@@ -51,12 +51,13 @@ from recordmill.transforms.inputs.pair_names import is_telling
 from recordmill.transforms.inputs.patterns import check_template, escape_glob
 from recordmill.transforms.inputs.shape_corners import corners_of_rectangle
 from recordmill.transforms.inputs.sources.source import AnnotationSource
-from recordmill.transforms.inputs.voc_masks import OBJECT_MASKS, read_object_masks
 
 FLAGS = ("difficult", "truncated")
 IMAGE_FOLDERS = ("jpegimages", "images", "imgs", "img", "image")
 SETS = ("train", "val", "test", "trainval")
-MAX_MASK_BYTES = 2**26
+OBJECT_MASKS = "SegmentationObject"
+"""The folder of the masks of objects, next to that of the XML files."""
+
 _EACH = "/*"
 """The end of the setting `images` if the images are in several folders."""
 
@@ -216,9 +217,9 @@ class Voc(AnnotationSource):
         given: list[Packable] = [boxes, *_read_details(root)]
         complete: Callable[[ImageRef], ImageRef] = ImageRef.replace
         if with_outlines:
-            masks, outlines = _find_masks(annotation, boxes)
-            given.append(Masks(outlines))
-            complete = partial(_add_masks, masks, bool(outlines) and not any(outlines), annotation)
+            masks = _find_masks(OBJECT_MASKS, annotation)
+            given.append(_number_objects(masks, len(boxes.labels)))
+            complete = partial(_add_masks, masks, bool(boxes.labels), annotation)
         find_other = partial(find_other_place, annotation.root, images, name)
         for each in annotation.list_annotated(
             image, given, classes=boxes.labels, find_other=find_other
@@ -281,44 +282,41 @@ def _complete_name(annotation: DataFile, image: str) -> str:
 
 
 def _add_masks(
-    masks: SourceFile | None, are_missing: bool, annotation: DataFile, image: ImageRef
+    masks: SourceFile | None, has_objects: bool, annotation: DataFile, image: ImageRef
 ) -> ImageRef:
     """Returns an image with the file of its masks; a rejection if its objects have none."""
     if masks is not None:
         return image.replace(files=(masks,))
-    if are_missing:
-        detail = f"there is no {_place_of_masks(annotation)} with the masks of its objects"
+    if has_objects:
+        detail = f"there is no {_place_of(OBJECT_MASKS, annotation)} with the masks of its objects"
         return image.notice("rejected", "no_mask_file", detail)
     return image
 
 
-def _place_of_masks(annotation: DataFile) -> str:
-    """Returns the path of the masks of an XML file's objects."""
+def _place_of(folder: str, annotation: DataFile) -> str:
+    """Returns the path of the PNG of an XML file's image in a folder next to that of XML files."""
     stem = posixpath.splitext(posixpath.basename(annotation.spelled))[0]
-    return posixpath.join(posixpath.dirname(annotation.folder), OBJECT_MASKS, f"{stem}.png")
+    return posixpath.join(posixpath.dirname(annotation.folder), folder, f"{stem}.png")
 
 
-def _find_masks(
-    annotation: DataFile, boxes: Boxes
-) -> tuple[SourceFile | None, Sequence[Outline | None]]:
-    """Returns the file of the masks of an image's objects, if there is one, and their outlines."""
-    below = _place_of_masks(annotation)
-    try:
-        uri, size, version = locate(annotation.root, below)
-        data = read_sibling(uri, MAX_MASK_BYTES)
-    except NoFileError:
-        return None, [None] * len(boxes.labels)
-    except Rejected as rejected:
-        if rejected.reason in ("vanished", "not_a_file"):
-            return None, [None] * len(boxes.labels)
-        faulty = FaultyOutline("bad_mask", rejected.detail)
-        return None, [faulty] * len(boxes.labels)
+def _find_masks(folder: str, annotation: DataFile) -> SourceFile | None:
+    """Returns the PNG of an image in a folder of masks; None if there is none."""
+    below = _place_of(folder, annotation)
+    if not annotation.has(below):
+        return None
     key = key_of(annotation.ref.key, annotation.path, below)
-    drawn_on = None
-    if boxes.drawn_on_size and min(boxes.drawn_on_size) > 0:
-        drawn_on = (boxes.drawn_on_size[0], boxes.drawn_on_size[1])
-    outlines = read_object_masks(data, key, boxes.boxes, drawn_on)
-    return SourceFile(key, uri, size, version), outlines
+    try:
+        return SourceFile(key, *locate(annotation.root, below))
+    except Rejected:  # it is a folder, or vanished just now
+        return None
+
+
+def _number_objects(masks: SourceFile | None, objects: int) -> Masks:
+    """Returns the outlines of an image's objects, whose numbers are those in the file of masks."""
+    if masks is None:
+        return Masks([None] * objects)
+    file = MaskFile(masks.key, "")
+    return Masks([NumberedObject(file, number, objects) for number in range(1, objects + 1)])
 
 
 def _group_folders(sketch: FolderSketch, annotated: Iterable[str]) -> dict[str, list[str]]:

@@ -2,13 +2,15 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
-from recordmill.imaging.masks.mask_file import pack_color
+from recordmill.imaging.masks.mask_file import DecodedMask, pack_color
 from recordmill.imaging.masks.mask_values import (
     MaskLevels,
     apply_table,
     check_ids,
     find_levels,
+    find_numbers,
     read_gray,
+    read_indices,
     split_levels,
     table_of_voc,
 )
@@ -21,6 +23,34 @@ def test_the_palette_of_voc_is_that_of_its_development_kit():
     known = {(0, 0, 0): 0, (128, 0, 0): 1, (0, 128, 0): 2, (192, 0, 128): 13, (0, 64, 128): 20}
     assert {color: table[pack_color(*color)] for color in known} == known
     assert table[pack_color(224, 224, 192)] == 255
+
+
+@pytest.mark.parametrize(
+    ("values", "has_colors", "indices"),
+    [
+        ([0, 128, 255], False, [0, 128, 255]),
+        ([0, 128, pack_color(224, 224, 192)], True, [0, 1, 255]),
+        ([0, 128], True, [0, 1]),
+        ([pack_color(128, 128, 128)], False, [7]),  # colors that are all gray
+    ],
+)
+def test_indices_of_voc_may_be_written_as_colors(values, has_colors, indices):
+    decoded = DecodedMask(np.array([values], np.int32), False, has_colors)
+    assert read_indices(decoded).tolist() == [indices]
+
+
+def test_a_color_outside_the_palette_of_voc_is_unknown():
+    with pytest.raises(OutlineError, match=r"unknown_mask_value: .* such as \(1, 2, 3\)"):
+        read_indices(DecodedMask(np.array([[pack_color(1, 2, 3)]], np.int32), False, True))
+
+
+def test_objects_have_numbers_up_to_their_count():
+    values = np.array([[0, 2, 255]], np.int32)
+    assert find_numbers(values, 2) == {2}
+    with pytest.raises(OutlineError) as caught:
+        find_numbers(values, 1)
+    assert caught.value.reason == "unknown_mask_value"
+    assert caught.value.detail == "the mask has an object 2, and the image 1 object"
 
 
 def test_a_table_gives_an_id_for_each_value():

@@ -14,6 +14,7 @@ from recordmill.imaging.masks.outline import (
     FileIds,
     Joined,
     MaskFile,
+    NumberedObject,
     Polygons,
     Runs,
 )
@@ -33,6 +34,7 @@ OUTLINES = [
     FileIds(ONE, (1, 26_001, -1)),
     FileIds(OTHER, ()),
     FileIds(ONE, (2,)),
+    NumberedObject(OTHER, 3, 17),
     Joined((Polygons(((1.0, 2.0),)), Runs((2, 2), (1, 3)), Bitmap(0, 0, b""))),
     FaultyOutline("bad_rle", "its runs do not fill 3 x 4 pixels of §"),
 ]

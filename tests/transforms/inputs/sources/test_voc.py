@@ -1,24 +1,18 @@
-import os
 import unicodedata
 from pathlib import Path
 
-import numpy as np
 import pytest
 from carried_annotations import boxes_in
-from PIL import Image
 
 from recordmill.annotations.attributes import Attributes
 from recordmill.annotations.boxes import boxes_of
 from recordmill.annotations.masks import Masks
-from recordmill.imaging.masks.mask_file import decode_mask
-from recordmill.imaging.masks.outline import FaultyOutline, FileIds, MaskFile
-from recordmill.imaging.masks.rasterize import select_ids
+from recordmill.imaging.masks.outline import MaskFile, NumberedObject
 from recordmill.schemas.image_ref import ClassNames, ImageRef, SourceFile
 from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.claims import Claims
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.voc import Voc
-from recordmill.transforms.inputs.voc_masks import read_object_masks
 
 PATH = "old/Annotations/1.xml"
 OBJECT = (
@@ -326,33 +320,6 @@ OUTLINED = annotation(
 )
 
 
-def draw_objects(folder, first=1, second=2, form="P"):
-    """A mask of two objects in their boxes, with void around the second."""
-    ids = np.zeros((6, 8), np.uint8)
-    ids[:3, :3] = first
-    ids[1:, 4:] = 255
-    ids[2:5, 5:7] = second
-    image = Image.fromarray(ids, "P")
-    image.putpalette(voc_palette())
-    (folder / MASK).parent.mkdir(parents=True)
-    image.convert(form).save(folder / MASK)
-
-
-def voc_palette():
-    """VOC's colors, as its development kit makes them."""
-    colors = []
-    for index in range(256):
-        red = green = blue = 0
-        rest = index
-        for bit in range(7, -1, -1):
-            red |= (rest & 1) << bit
-            green |= (rest >> 1 & 1) << bit
-            blue |= (rest >> 2 & 1) << bit
-            rest >>= 3
-        colors += [red, green, blue]
-    return colors
-
-
 def refer_outlined(folder, text=OUTLINED):
     refer(folder, text)
     file = ImageRef(PATH, str(folder / PATH), 7, "1")
@@ -364,14 +331,19 @@ def outlines_in(ref):
     return Masks.unpack(dict(ref.annotations)["masks"]).outlines
 
 
-@pytest.mark.parametrize(("form", "values"), [("P", (1, 2)), ("RGB", (128, 128 * 256))])
-def test_objects_have_the_pixels_of_their_number_in_the_order_of_the_file(tmp_path, form, values):
-    draw_objects(tmp_path, form=form)
+def write_mask(folder):
+    """Writes a file that is no mask: nothing reads it while images are listed."""
+    (folder / MASK).parent.mkdir(parents=True)
+    (folder / MASK).write_bytes(b"no image")
+
+
+def test_objects_have_their_number_in_the_order_of_the_file(tmp_path):
+    write_mask(tmp_path)
     ref = refer_outlined(tmp_path)
-    assert outlines_in(ref) == tuple(FileIds(MaskFile(MASK, ""), (value,)) for value in values)
+    assert outlines_in(ref) == tuple(NumberedObject(MaskFile(MASK, ""), n, 2) for n in (1, 2))
     written = tmp_path / MASK
     version = str(written.stat().st_mtime_ns)
-    assert ref.files == (SourceFile(MASK, str(written), written.stat().st_size, version),)
+    assert ref.files == (SourceFile(MASK, str(written), 8, version),)
     assert {*Voc().uses(ref)} == {ref.uri, str(written)}
 
 
@@ -384,36 +356,8 @@ def test_an_image_without_the_file_of_its_masks_is_rejected(tmp_path):
     assert (ref.status, outlines_in(ref)) == ("", ())
 
 
-def test_an_object_without_pixels_has_no_outline(tmp_path):
-    draw_objects(tmp_path, second=0)
-    ref = refer_outlined(tmp_path)
-    assert outlines_in(ref) == (FileIds(MaskFile(MASK, ""), (1,)), None)
-
-
-def test_numbers_in_another_order_than_the_boxes_make_masks_faulty(tmp_path):
-    draw_objects(tmp_path, first=2, second=1)
-    first, second = outlines_in(refer_outlined(tmp_path))
-    for number, outline in ((1, first), (2, second)):
-        detail = f"most pixels of object {number} in the mask are outside its box"
-        assert outline == FaultyOutline("other_object", detail)
-
-
-def test_a_mask_of_more_objects_than_the_file_has_is_that_of_none(tmp_path):
-    draw_objects(tmp_path, second=3)
-    detail = "the mask has an object 3, and the XML file 2 objects"
-    faulty = FaultyOutline("unknown_mask_value", detail)
-    assert outlines_in(refer_outlined(tmp_path)) == (faulty, faulty)
-
-
-def test_a_mask_that_cannot_be_decoded_is_faulty_for_each_object(tmp_path):
-    (tmp_path / MASK).parent.mkdir(parents=True)
-    (tmp_path / MASK).write_bytes(b"no image")
-    reasons = [each.reason for each in outlines_in(refer_outlined(tmp_path))]
-    assert reasons == ["bad_mask", "bad_mask"]
-
-
 def test_masks_are_read_only_if_they_are_asked_for(tmp_path):
-    draw_objects(tmp_path)
+    write_mask(tmp_path)
     *_, ref = refer(tmp_path, OUTLINED)
     assert [kind for kind, _ in ref.annotations] == ["boxes"]
     assert ref.files == ()
@@ -428,28 +372,3 @@ def test_masks_of_objects_are_lost_unless_they_are_read(with_outlines, lost):
     for path in (MASK, "old/SegmentationClass/1.png"):
         claims.place(ImageRef(path, path).notice("ignored", "taken_only_by_name"), path)
     assert claims.unclaimed.siblings == lost
-
-
-CLONE = Path(os.environ.get("RECORDMILL_CLONES", "no clones"), "wkentaro/labelme")
-DRAWN = CLONE / "examples/instance_segmentation/data_dataset_voc"
-
-
-@pytest.mark.skipif(not DRAWN.exists(), reason="needs RECORDMILL_CLONES with wkentaro/labelme")
-@pytest.mark.parametrize("name", ["2011_000003", "2011_000006", "2011_000025"])
-def test_masks_of_photographs_are_those_of_labelmes_arrays(name):
-    """LabelMe exports VOC's masks of objects also as arrays, in which -1 is void."""
-    expected = np.load(DRAWN / f"SegmentationObjectNpy/{name}.npy")
-    boxes, shown = [], []
-    for number in range(1, expected.max() + 1):
-        rows, columns = np.nonzero(expected == number)
-        shown.append(len(rows) > 0)
-        sides = [(side.min(initial=999) + 1, side.max(initial=0) + 1) for side in (columns, rows)]
-        boxes.append((sides[0][0], sides[1][0], sides[0][1], sides[1][1]))
-    data = (DRAWN / f"SegmentationObject/{name}.png").read_bytes()
-    outlines = read_object_masks(data, "a.png", boxes, expected.shape[::-1])
-    values = decode_mask(data, expected.shape[::-1]).values
-    assert [outline is not None for outline in outlines] == shown
-    assert any(shown)
-    for number, outline in enumerate(outlines, start=1):
-        if outline is not None:  # others cover the object
-            assert np.array_equal(select_ids(values, outline.ids), expected == number)

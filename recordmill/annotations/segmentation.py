@@ -81,6 +81,8 @@ class Segmentation:
         colors: the colors of the ids from 0, as `decode_mask` gives them; empty if values are ids.
         classes: the class of each value, whose id is that of the label map; other values than 0,
             which is ignored, are unknown. Empty if the file has ids or colors.
+        has_palette: whether ids are indices of Pascal VOC's palette, which the file may have as
+            colors.
     """
 
     kind: ClassVar[str] = "segmentation"
@@ -89,6 +91,7 @@ class Segmentation:
     threshold: int | None = None
     colors: tuple[int, ...] = ()
     classes: tuple[tuple[int, Label], ...] = ()
+    has_palette: bool = False
 
     @property
     def takes_colors(self) -> bool:
@@ -97,15 +100,19 @@ class Segmentation:
 
     def pack(self) -> bytes:
         """Returns the bytes that a reference carries."""
-        packed = [self.file, self.threshold, list(self.colors)]
-        return as_kept_json([*packed, *([self.classes] if self.classes else [])])
+        packed: list[Any] = [self.file, self.threshold, list(self.colors)]
+        if self.classes or self.has_palette:
+            packed.append(self.classes)
+        if self.has_palette:
+            packed.append(True)
+        return as_kept_json(packed)
 
     @classmethod
     def unpack(cls, packed: bytes) -> Self:
         """Returns the semantic mask that a reference carries."""
-        file, threshold, colors, *classes = orjson.loads(packed)
-        pairs = tuple(map(tuple, chain.from_iterable(classes)))
-        return cls(file, threshold, tuple(colors), pairs)
+        file, threshold, colors, *rest = orjson.loads(packed)
+        pairs = tuple(map(tuple, chain.from_iterable(rest[:1])))
+        return cls(file, threshold, tuple(colors), pairs, has_palette=len(rest) > 1)
 
     def find_class_ids(self, values: "MaskValues", label_map: LabelMap, ignored: int) -> "Ids":
         """Returns the id of the class of each pixel.
@@ -363,7 +370,7 @@ def _place_ids(
     drawn_on: Frame = "displayed"
     if on.objects is not None:
         drawn_on = on.objects.drawn_on
-    values, frame = files.find_values(given.file, drawn_on)
+    values, frame = files.find_values(given.file, drawn_on, given.has_palette)
     is_wide = on.settings.masks == "png16"
     # Ids of 16 bits may be spread over red and green.
     if files.has_colors(given.file) and not (given.takes_colors or is_wide):

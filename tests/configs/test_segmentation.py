@@ -171,3 +171,31 @@ def test_voc_segmentation(tmp_path):
     assert marker["ledger"]["rejected"] == {}
     assert marker["ledger"]["ignored"]["in_no_set"] == 4  # three images, and the mask of one
     assert "noted" not in marker["annotations"]["segmentation"]
+
+
+def test_voc_masks(tmp_path):
+    files = of.voc_everything()
+    marker = convert(tmp_path, files, "voc_masks")
+    found = {}
+    for path in (tmp_path / "out").glob("*.tfrecord*"):
+        for record in read_records(path):
+            features = Example.FromString(bytes(record)).features.feature
+            values = {key: features[key].bytes_list.value for key in features}
+            name = values["image/filename"][0].decode().removesuffix(".jpg")
+            ids = features["objects/label"].int64_list.value
+            found[name] = (
+                values["segmentation_mask"][0],
+                dict(zip(values["objects/mask"], ids, strict=True)),
+            )
+    assert sorted(found) == ["a", "c", "d", "e"]
+    for name, (semantic, objects) in found.items():
+        numbers = decode(files[f"SegmentationObject/{name}.png"])
+        inside = (numbers > 0) & (numbers < 255)
+        expected = np.where(numbers == 255, 255, 0)
+        for mask, class_id in objects.items():
+            expected[decode(mask) == 1] = class_id
+        assert np.array_equal(decode(semantic), expected)
+        assert sum(np.count_nonzero(decode(mask)) for mask in objects) == np.count_nonzero(inside)
+    assert (marker["labels"]["cat"], marker["labels"]["dog"]) == (8, 12)
+    assert marker["ledger"]["rejected"] == {}
+    assert marker["annotations"]["segmentation"]["written"] == 4

@@ -70,6 +70,7 @@ def _configs() -> list[Case]:
         "tutorial": (of.photos, "", ()),
         "vertex": (of.vertex, "import.jsonl", ()),
         "voc": (of.voc, "", ()),
+        "voc_masks": (of.voc_everything, "", ()),
         "voc_segmentation": (of.voc_segmentation, "", ()),
         "webdataset": (of.webdataset, "", ()),
         "yolo": (of.yolo, "", ()),

@@ -297,7 +297,8 @@ def test_a_mask_is_dropped_if_no_image_is_stored():
 
 
 def test_the_packed_form_reads_back_as_it_was():
-    for each in (Segmentation("a/ä.png"), Segmentation("m", 3), Segmentation("m", None, (1, 2))):
+    forms = [{}, {"threshold": 3}, {"colors": (1, 2)}, {"has_palette": True}]
+    for each in (Segmentation("a/ä.png", **form) for form in forms):
         assert Segmentation.unpack(each.pack()) == each
 
 

@@ -3,7 +3,7 @@
 import posixpath
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -20,11 +20,10 @@ from recordmill.annotations.annotation import Packable
 from recordmill.annotations.attributes import Attributes, read_attribute
 from recordmill.annotations.boxes import Boxes, boxes_of
 from recordmill.annotations.corners import OrientedBoxes
-from recordmill.annotations.masks import Masks
-from recordmill.imaging.masks.outline import MaskFile, NumberedObject
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
-from recordmill.schemas.image_ref import ImageRef, Listed, Notice, NoticeStatus, SourceFile
+from recordmill.schemas.image_ref import ImageRef, Listed, Notice, NoticeStatus
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.box_units import refuse_fractions
 from recordmill.transforms.inputs.class_names import why_unread
@@ -41,8 +40,6 @@ from recordmill.transforms.inputs.named_files import (
     DataFile,
     NoFileError,
     bad_annotations,
-    key_of,
-    locate,
     read_sibling,
     size_and_version,
 )
@@ -51,12 +48,19 @@ from recordmill.transforms.inputs.pair_names import is_telling
 from recordmill.transforms.inputs.patterns import check_template, escape_glob
 from recordmill.transforms.inputs.shape_corners import corners_of_rectangle
 from recordmill.transforms.inputs.sources.source import AnnotationSource
+from recordmill.transforms.inputs.voc_masks import (
+    OBJECT_MASKS,
+    VocMasks,
+    find_object_masks,
+    find_semantic_mask,
+    join_masks,
+)
 
 FLAGS = ("difficult", "truncated")
 IMAGE_FOLDERS = ("jpegimages", "images", "imgs", "img", "image")
 SETS = ("train", "val", "test", "trainval")
-OBJECT_MASKS = "SegmentationObject"
-"""The folder of the masks of objects, next to that of the XML files."""
+MASK_SETS = "ImageSets/Segmentation"
+"""The folder of the split lists of images with masks."""
 
 _EACH = "/*"
 """The end of the setting `images` if the images are in several folders."""
@@ -73,10 +77,17 @@ class Voc(AnnotationSource):
         sets: the folder of the split lists, such as `ImageSets/Main`, with `train.txt`, `val.txt`,
             `test.txt` and `trainval.txt`, whose names are the words for `splits.from_source`. The
             first list that names an image counts; other images are ignored. Empty: none.
+        segmentation: the folder of semantic masks, next to that of the XML files, such as
+            `SegmentationClass`; it needs `class_names`, and `labels.ids: integers`. Values are
+            indices of VOC's palette, or its colors. An image without a mask is rejected
+            (`no_mask_file`). Empty: none are read.
+        class_names: the names of the classes with the ids 0, 1, ...
     """
 
     images: str = "JPEGImages"
     sets: str = ""
+    segmentation: str = ""
+    class_names: tuple[str, ...] = ()
 
     @classmethod
     def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
@@ -122,8 +133,21 @@ class Voc(AnnotationSource):
             yield Recognized(settings, why, needs=ask, needed_keys=("source.images",))
 
     def __post_init__(self) -> None:
-        """Raises ValueError if the template of the image folder is invalid."""
+        """Raises SettingError if a folder is invalid, or ids in semantic masks have no names."""
         check_template(self.images, "source.images", "folder")
+        check_template(self.segmentation, "source.segmentation")
+        if self.segmentation and not self.class_names:
+            raise SettingError(
+                "source.segmentation",
+                "needs the names of the ids in masks: list them in source.class_names, as "
+                "configs/voc_masks.yaml does for VOC's own",
+            )
+        self.classes()
+
+    @property
+    def names_mask_ids(self) -> bool:  # type: ignore[override]  # depends on the settings
+        """Whether the ids of classes are those in semantic masks."""
+        return bool(self.segmentation)
 
     @property
     def files(self) -> tuple[str, ...]:  # type: ignore[override]  # depends on the settings
@@ -139,14 +163,17 @@ class Voc(AnnotationSource):
         )
         return {
             "vanished": f"correct source.images, which is {self.images!r} ({where})",
-            "no_mask_file": "set source.sets=ImageSets/Segmentation, with its lists in "
-            "splits.from_source, to take images with masks alone, or remove masks",
+            "no_mask_file": f"set source.sets={MASK_SETS}, with its lists in "
+            "splits.from_source, to take images with masks alone, or remove "
+            f"{'masks and source.segmentation' if self.segmentation else 'masks'}",
         }
 
     @property
     def siblings(self) -> Mapping[str, str]:
         """The masks and lists of VOC's downloads; not the lists in use."""
         in_use = {f"{self.sets}/{word}.txt": "" for word in SETS if self.sets}
+        if self.segmentation:
+            in_use[f"{self.segmentation}/*.png"] = ""
         return {
             **in_use,
             "SegmentationClass*/**": "semantic masks",
@@ -162,7 +189,10 @@ class Voc(AnnotationSource):
 
     def annotations(self) -> Mapping[str, str]:
         """Returns that images may have boxes, and masks, attributes and corners of objects."""
-        return {"boxes": "", "masks": "", "attributes": "", "corners": ""}
+        of_objects = {"boxes": "", "masks": "", "attributes": "", "corners": ""}
+        if self.segmentation:
+            return of_objects | {"segmentation": "source.segmentation"}
+        return of_objects
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields the image that one file describes, with its boxes; or notices on a split list."""
@@ -214,17 +244,22 @@ class Voc(AnnotationSource):
             )
             yield file.notice("fatal", "bad_annotations", detail)
             return
-        given: list[Packable] = [boxes, *_read_details(root)]
-        complete: Callable[[ImageRef], ImageRef] = ImageRef.replace
-        if with_outlines:
-            masks = _find_masks(OBJECT_MASKS, annotation)
-            given.append(_number_objects(masks, len(boxes.labels)))
-            complete = partial(_add_masks, masks, bool(boxes.labels), annotation)
+        masks = self._find_masks(annotation, len(boxes.labels), with_outlines)
+        given = [boxes, *_read_details(root), *masks.given]
         find_other = partial(find_other_place, annotation.root, images, name)
         for each in annotation.list_annotated(
             image, given, classes=boxes.labels, find_other=find_other
         ):
-            yield complete(each) if type(each) is ImageRef else each
+            yield masks.complete(each) if type(each) is ImageRef else each
+
+    def _find_masks(self, annotation: DataFile, objects: int, with_outlines: bool) -> VocMasks:
+        """Returns the masks of an image that the settings ask for."""
+        found = []
+        if with_outlines:
+            found.append(find_object_masks(annotation, objects))
+        if self.segmentation:
+            found.append(find_semantic_mask(annotation, self.segmentation))
+        return join_masks(found)
 
     @staticmethod
     def _find_other_image(annotation: DataFile, image: str) -> str | None:
@@ -279,44 +314,6 @@ def _complete_name(annotation: DataFile, image: str) -> str:
         return image
     places = (f"{image}{ending}" for ending in IMAGE_ENDINGS)
     return next(filter(annotation.has, places), image)
-
-
-def _add_masks(
-    masks: SourceFile | None, has_objects: bool, annotation: DataFile, image: ImageRef
-) -> ImageRef:
-    """Returns an image with the file of its masks; a rejection if its objects have none."""
-    if masks is not None:
-        return image.replace(files=(masks,))
-    if has_objects:
-        detail = f"there is no {_place_of(OBJECT_MASKS, annotation)} with the masks of its objects"
-        return image.notice("rejected", "no_mask_file", detail)
-    return image
-
-
-def _place_of(folder: str, annotation: DataFile) -> str:
-    """Returns the path of the PNG of an XML file's image in a folder next to that of XML files."""
-    stem = posixpath.splitext(posixpath.basename(annotation.spelled))[0]
-    return posixpath.join(posixpath.dirname(annotation.folder), folder, f"{stem}.png")
-
-
-def _find_masks(folder: str, annotation: DataFile) -> SourceFile | None:
-    """Returns the PNG of an image in a folder of masks; None if there is none."""
-    below = _place_of(folder, annotation)
-    if not annotation.has(below):
-        return None
-    key = key_of(annotation.ref.key, annotation.path, below)
-    try:
-        return SourceFile(key, *locate(annotation.root, below))
-    except Rejected:  # it is a folder, or vanished just now
-        return None
-
-
-def _number_objects(masks: SourceFile | None, objects: int) -> Masks:
-    """Returns the outlines of an image's objects, whose numbers are those in the file of masks."""
-    if masks is None:
-        return Masks([None] * objects)
-    file = MaskFile(masks.key, "")
-    return Masks([NumberedObject(file, number, objects) for number in range(1, objects + 1)])
 
 
 def _group_folders(sketch: FolderSketch, annotated: Iterable[str]) -> dict[str, list[str]]:

@@ -7,7 +7,9 @@ from carried_annotations import boxes_in
 from recordmill.annotations.attributes import Attributes
 from recordmill.annotations.boxes import boxes_of
 from recordmill.annotations.masks import Masks
+from recordmill.annotations.segmentation import Segmentation
 from recordmill.imaging.masks.outline import MaskFile, NumberedObject
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.image_ref import ClassNames, ImageRef, SourceFile
 from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.claims import Claims
@@ -354,6 +356,34 @@ def test_an_image_without_the_file_of_its_masks_is_rejected(tmp_path):
     assert boxes_in(ref).count == 2
     ref = refer_outlined(tmp_path, annotation(SIZE))
     assert (ref.status, outlines_in(ref)) == ("", ())
+
+
+NAMED = {"segmentation": "SegmentationClass", "class_names": ("background", "cat", "dog")}
+
+
+def test_an_image_has_its_semantic_mask(tmp_path):
+    (tmp_path / "old/SegmentationClass").mkdir(parents=True)
+    path = "old/SegmentationClass/1.png"
+    (tmp_path / path).write_bytes(b"ids")
+    ref = refer(tmp_path, OUTLINED, **NAMED)[-1]
+    packed = dict(ref.annotations)
+    assert sorted(packed) == ["boxes", "segmentation"]
+    assert Segmentation.unpack(packed["segmentation"]) == Segmentation(path, has_palette=True)
+    assert [file.key for file in ref.files] == [path]
+
+
+def test_an_image_without_its_semantic_mask_is_rejected(tmp_path):
+    ref = refer(tmp_path, annotation(SIZE), **NAMED)[-1]
+    assert (ref.status, ref.reason) == ("rejected", "no_mask_file")
+    assert ref.detail == "there is no old/SegmentationClass/1.png with its semantic mask"
+    assert "segmentation" in dict(ref.annotations)
+
+
+def test_semantic_masks_need_names_for_their_ids():
+    assert Voc(**NAMED).names_mask_ids
+    assert Voc(**NAMED).annotations()["segmentation"] == "source.segmentation"
+    with pytest.raises(SettingError, match=r"^source.segmentation needs the names of the ids"):
+        Voc(segmentation="SegmentationClass")
 
 
 def test_masks_are_read_only_if_they_are_asked_for(tmp_path):

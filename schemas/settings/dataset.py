@@ -626,8 +626,9 @@ class DatasetSettings:
     def remedy_for(self, not_stored: Collection[str]) -> str | None:
         """Returns how to store values of these kinds, as the end of a sentence; None: no way."""
         has_place = not MASK_FIELDS.isdisjoint(ExampleLayout(self).convention.fields)
-        if "masks" in not_stored and "masks" in self.source.annotations() and has_place:
-            return "--set masks=png stores them"
+        can_store = has_place and self.masks == "none" and "masks" in self.source.annotations()
+        if "masks" in not_stored and can_store:
+            return self.source.remedy_for_masks(not_stored)
         if "oriented boxes" in not_stored and "corners" in self.source.annotations():
             return "the fields corners and angle of a convention of your own store oriented boxes"
         return self.source.remedy_for(not_stored)

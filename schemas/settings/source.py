@@ -4,7 +4,7 @@ Settings and steps use sources through this interface.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
 
@@ -177,9 +177,17 @@ class SourceSettings(Protocol):
         """What to do about rejected images, by reason; each is the end of a sentence."""
         return {}
 
-    def remedy_for(self, not_stored: Iterable[str]) -> str | None:
+    def remedy_for(self, not_stored: Collection[str]) -> str | None:
         """Returns how to store values of these kinds, as the end of a sentence; None: no way."""
         return self.remedies.get("not_stored")
+
+    def remedy_for_masks(self, not_stored: Collection[str]) -> str:
+        """Returns how to store the masks of objects, as the end of a sentence.
+
+        Args:
+            not_stored: all kinds of values that are not stored.
+        """
+        return f"--set masks=png stores {'masks' if len(not_stored) > 1 else 'them'}"
 
     @property
     def siblings(self) -> Mapping[str, str]:

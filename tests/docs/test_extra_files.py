@@ -318,7 +318,10 @@ SIBLINGS = {
             "ImageSets/Segmentation/train.txt": "1\n",
             "ImageSets/Layout/train.txt": "1 1\n",
         },
-        "not stored: masks (1), semantic masks (2), split lists (3); --set masks=png stores them",
+        "not stored: lists of images with masks (1), masks (1), semantic masks (2), split lists "
+        "(2); --set masks=png --set source.sets=ImageSets/Segmentation --set "
+        "'splits.from_source={train: train, val: validation}' stores masks; --config "
+        "configs/voc_masks.yaml stores semantic masks, too",
     ),
     "Label Studio: YOLO": ({}, "not stored: notes (1)"),
     "LabelMe": ({"labels.txt": "cat\n"}, "not stored: lists of classes (1)"),

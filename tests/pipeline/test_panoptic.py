@@ -113,7 +113,7 @@ def test_things_have_boxes_and_masks(convert, panoptic):
 def test_without_masks_a_note_counts_them(convert, panoptic):
     done = convert(panoptic, settings=THINGS | {"masks": "none"})
     assert done.code == 0, done.stderr
-    assert "not stored: PNGs of masks (10), masks (22); --set masks=png stores them" in done.stderr
+    assert "not stored: PNGs of masks (10), masks (22); --set masks=png stores masks" in done.stderr
     assert marker(done)["ledger"]["ignored"] == {"known_sibling": 10}
 
 

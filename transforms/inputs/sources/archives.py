@@ -336,7 +336,7 @@ class Archives(Source):
             "cp866 (Russian), cp850 (western Europe), gbk (Chinese), shift_jis (Japanese) or utf-8"
         }
 
-    def remedy_for(self, not_stored: Iterable[str]) -> str | None:
+    def remedy_for(self, not_stored: Collection[str]) -> str | None:
         """Returns how to read labels or semantic masks, or store texts.
 
         Other images and other binary parts cannot be stored.

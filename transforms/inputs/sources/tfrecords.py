@@ -6,7 +6,7 @@ import posixpath
 import shlex
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
@@ -490,7 +490,7 @@ class Tfrecords(Source):
         """For features that no convention has."""
         return {"not_stored": "source.keep copies features of the input"}
 
-    def remedy_for(self, not_stored: Iterable[str]) -> str | None:
+    def remedy_for(self, not_stored: Collection[str]) -> str | None:
         """Returns the remedy, unless only `feature_lists`, which it cannot copy, are not stored."""
         others = [kind for kind in not_stored if not kind.startswith(f"{FEATURE_LISTS} ")]
         return self.remedies["not_stored"] if others else None

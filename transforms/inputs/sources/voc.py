@@ -3,7 +3,7 @@
 import posixpath
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -62,6 +62,7 @@ SETS = ("train", "val", "test", "trainval")
 MASK_SETS = "ImageSets/Segmentation"
 """The folder of the split lists of images with masks."""
 
+_MASK_LISTS = "lists of images with masks"
 _EACH = "/*"
 """The end of the setting `images` if the images are in several folders."""
 
@@ -168,6 +169,25 @@ class Voc(AnnotationSource):
             f"{'masks and source.segmentation' if self.segmentation else 'masks'}",
         }
 
+    def remedy_for_masks(self, not_stored: Collection[str]) -> str:
+        """Returns how to store masks; not every image on other lists has them."""
+        ways = [super(Voc, self).remedy_for_masks(not_stored)]
+        if _MASK_LISTS in not_stored:
+            splits = "splits.from_source={train: train, val: validation}"
+            flags = f"--set source.sets={MASK_SETS} --set {shlex.quote(splits)}"
+            ways = [f"--set masks=png {flags} stores masks"]
+        if of_classes := self.remedy_for(not_stored):
+            ways.append(of_classes)
+        return "; ".join(ways)
+
+    def remedy_for(self, not_stored: Collection[str]) -> str | None:
+        """Returns how to store semantic masks, whose classes are VOC's own without a table."""
+        if "semantic masks" not in not_stored:
+            return None
+        if "color tables" in not_stored:
+            return "source.segmentation and source.class_names store semantic masks, too"
+        return "--config configs/voc_masks.yaml stores semantic masks, too"
+
     @property
     def siblings(self) -> Mapping[str, str]:
         """The masks and lists of VOC's downloads; not the lists in use."""
@@ -176,8 +196,11 @@ class Voc(AnnotationSource):
             in_use[f"{self.segmentation}/*.png"] = ""
         return {
             **in_use,
+            "Segmentation*Npy/**": "",  # LabelMe's copies of masks
+            "Segmentation*Visualization/**": "",
             "SegmentationClass*/**": "semantic masks",
             "SegmentationObject*/**": "masks",
+            f"{MASK_SETS}/*.txt": _MASK_LISTS,
             "ImageSets/**.txt": "split lists",
             "labelmap.txt": "color tables",
         }

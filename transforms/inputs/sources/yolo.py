@@ -134,7 +134,7 @@ class Yolo(AnnotationSource):
             "no_image": "add the images, correct their names, or name such text files in ignore"
         }
 
-    def remedy_for(self, not_stored: Iterable[str]) -> str | None:
+    def remedy_for(self, not_stored: Collection[str]) -> str | None:
         """Returns how to store key points."""
         if "key points" not in not_stored or self.lines == "boxes":
             return None

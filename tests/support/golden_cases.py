@@ -52,6 +52,7 @@ def _configs() -> list[Case]:
         "camvid": (of.camvid, "", ()),
         "cifar10": (of.cifar10, "", ()),
         "cityscapes": (of.cityscapes, "", ()),
+        "cityscapes_objects": (of.cityscapes_objects, "", ()),
         "class_folders": (of.photos, "", ()),
         "coco": (of.coco, "", ()),
         "feature_vectors": (of.photos, "", ()),

@@ -1038,6 +1038,17 @@ def cityscapes() -> Files:
     return files
 
 
+def cityscapes_objects() -> Files:
+    """As `cityscapes`, with two cars that touch, a person, and a group of cars in each image."""
+    files = cityscapes()
+    for at, path in enumerate(path for path in files if path.endswith("_instanceIds.png")):
+        ids = np.full((16, 24), 7, np.uint16)
+        ids[:4] = 26
+        ids[5:9, 2:8], ids[5:9, 8:12], ids[6 : 12 + at % 2, 15:18] = 26_000, 26_001, 24_000
+        files[path] = encode(Image.fromarray(ids), "PNG")
+    return files
+
+
 def oxford_pets() -> Files:
     files = {f"images/Bengal_{n}.jpg": draw_jpeg(f"pets {n}") for n in range(7)}
     files |= {f"annotations/trimaps/Bengal_{n}.png": draw_mask(n, (1, 2, 3)) for n in range(7)}

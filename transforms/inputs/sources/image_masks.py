@@ -1,22 +1,31 @@
 """Images with semantic masks in files of their own: `images/1.jpg` and `masks/1.png`."""
 
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
-from recordmill.annotations.annotation import pack_annotations
+from recordmill.annotations.annotation import Packable, pack_annotations
 from recordmill.annotations.segmentation import Segmentation
 from recordmill.schemas.errors import SettingError
-from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, SourceFile
+from recordmill.schemas.image_ref import Annotations, ClassNames, ImageRef, Listed, SourceFile
 from recordmill.schemas.setting_fields import AtLeastOne
 from recordmill.transforms.inputs.image_suffixes import is_image_name
+from recordmill.transforms.inputs.instance_ids import MaskObjects, read_instance_ids
 from recordmill.transforms.inputs.mask_classes import MaskClasses, read_mask_classes
-from recordmill.transforms.inputs.named_files import DataFile, key_of, locate
+from recordmill.transforms.inputs.named_files import (
+    DataFile,
+    bad_annotations,
+    key_of,
+    locate,
+    read_sibling,
+)
 from recordmill.transforms.inputs.path_templates import NAME, SPLIT, PathTemplate, template_of
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.split_lists import find_listed_word
 from recordmill.transforms.inputs.unclaimed_files import find_sibling
+
+_MAX_MASK_BYTES = 2**26
 
 _SIBLINGS = {
     "*_polygons.json": "outlines of objects",
@@ -32,6 +41,9 @@ _SIBLINGS = {
     "SegmentationObject/**": "masks of objects",
 }
 """Files of Cityscapes, of Oxford's pets and of Pascal VOC, with what is not stored of them."""
+
+_OBJECT_CONFIGS = {"_gtFine_": "cityscapes_objects", "SegmentationClass/": "voc_masks"}
+"""Configurations for masks of objects, by a part of the paths of semantic masks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +68,9 @@ class ImageMasks(Source):
             `data.yaml`.
         mask_colors: for masks of colors: a table below the input with a line `R G B name` per
             class, or a JSON object of a color per name. The first class has the id 0.
+        masks_of: `classes` reads semantic masks. `objects` reads a box of each object, and its mask
+            with `masks`, where the values are `1000 * id + n`, as in Cityscapes' `instanceIds`:
+            lower ones are those of no object.
         mask_threshold: for masks of two levels, such as 0 and 255: the smallest value of the class
             1; others are 0. By default, values are ids.
     """
@@ -66,11 +81,11 @@ class ImageMasks(Source):
     class_names: tuple[str, ...] = ()
     class_names_file: str = ""
     mask_colors: str = ""
+    masks_of: Literal["classes", "objects"] = "classes"
     mask_threshold: AtLeastOne | None = None
 
     other_files: ClassVar[str] = "taken_only_by_name"
     classes_from: ClassVar[str] = "source.class_names"
-    names_mask_ids: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Raises SettingError if a template is invalid, or settings contradict each other."""
@@ -92,7 +107,26 @@ class ImageMasks(Source):
                 "is for masks of two levels, and source.mask_colors for masks of colors: remove "
                 "one of them",
             )
+        if self.masks_of == "objects":
+            self._check_objects()
         self.classes()
+
+    def _check_objects(self) -> None:
+        """Raises SettingError if values cannot be those of objects, or have no classes."""
+        if self.mask_colors or self.mask_threshold is not None:
+            key = "mask_colors" if self.mask_colors else "mask_threshold"
+            raise SettingError(f"source.{key}", "is for semantic masks: remove it, or masks_of")
+        if not self.gives_labels:
+            raise SettingError(
+                "source.masks_of",
+                "is objects, whose classes need names: list them in source.class_names in the "
+                "order of their ids",
+            )
+
+    @property
+    def names_mask_ids(self) -> bool:  # type: ignore[override]  # depends on the settings
+        """Whether masks are semantic ones."""
+        return self.masks_of == "classes"
 
     @property
     def gives_labels(self) -> bool:
@@ -103,7 +137,21 @@ class ImageMasks(Source):
     def siblings(self) -> Mapping[str, str]:
         """Files of collections with semantic masks; not the lists in use."""
         lists = {self.sets.replace(f"{{{SPLIT}}}", "*"): ""} if self.sets else {}
+        if self.masks_of == "objects":
+            lists[f"{self._mask_pattern}**"] = "masks"
         return lists | {each: what for each, what in _SIBLINGS.items() if each not in lists}
+
+    @property
+    def mask_files(self) -> tuple[str, ...]:
+        """The masks of objects."""
+        if self.masks_of == "classes":
+            return ()
+        return (f"{self._mask_pattern}*",)
+
+    @property
+    def _mask_pattern(self) -> str:
+        """A pattern of the beginning of the paths of masks."""
+        return self._mask.fill({NAME: "**", SPLIT: "*"})
 
     @property
     def shared_files(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -122,12 +170,28 @@ class ImageMasks(Source):
             "ignore",
         }
 
+    def remedy_for(self, not_stored: Collection[str]) -> str | None:
+        """Returns which configuration stores the masks of the objects of a known collection."""
+        configs = (name for part, name in _OBJECT_CONFIGS.items() if part in self.masks)
+        if "masks of objects" in not_stored and (config := next(configs, None)):
+            return f"--config configs/{config}.yaml stores masks of objects"
+        return None
+
     def annotations(self) -> Mapping[str, str]:
-        """Returns that images have a semantic mask."""
+        """Returns that images have a semantic mask, or boxes and masks of objects."""
+        if self.masks_of == "objects":
+            return {"boxes": "source.masks_of", "masks": ""}
         return {"segmentation": "source.masks"}
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields an image with its mask; or notices on a mask, a table or another file."""
+        return self._list(path, file, with_outlines=False)
+
+    def list_with_outlines(self, path: str, file: ImageRef) -> Iterator[Listed]:
+        """Yields the same, with the masks of objects."""
+        return self._list(path, file, with_outlines=True)
+
+    def _list(self, path: str, file: ImageRef, with_outlines: bool) -> Iterator[Listed]:
         data = DataFile(path, file)
         if path == self._names_file:
             named = self._read_classes(data)
@@ -144,13 +208,13 @@ class ImageMasks(Source):
         elif template is self._mask:
             yield self._find_image(data)
         else:
-            yield self._find_mask(data)
+            yield self._find_mask(data, with_outlines)
 
     def uses(self, ref: ImageRef) -> Iterable[str]:
         """Returns the image, its mask, and the lists that may have given its split."""
         return ref.uri, *(file.uri for file in ref.files)
 
-    def _find_mask(self, image: DataFile) -> ImageRef:
+    def _find_mask(self, image: DataFile, with_outlines: bool) -> ImageRef:
         """Returns an image with its mask; a notice if it has none, or is on no list."""
         words = self._match(self._image, image)
         file = image.ref.replace(split=words.get(SPLIT) or image.ref.split)
@@ -162,15 +226,38 @@ class ImageMasks(Source):
         found = self._mask.find(image.root, words)
         expected = self._mask.fill(words)
         key = key_of(file.key, image.path, found[0] if found else expected)
-        classes = self._read_classes(image)
-        given = Segmentation(key, self.mask_threshold, classes.colors)
-        ref = file.replace(annotations=pack_annotations([given]))
+        given: list[Packable] = []
+        if self.masks_of == "classes":
+            colors = self._read_classes(image).colors
+            given.append(Segmentation(key, self.mask_threshold, colors))
+        ref = file.replace(annotations=pack_annotations(given))
         if not found:
             return ref.notice("rejected", "no_mask_file", f"there is no mask {expected}")
         if len(found) > 1:
             detail = f"it has several masks: {', '.join(found)}: remove all but one"
             return ref.notice("rejected", "bad_annotations", detail)
-        return ref.replace(files=(SourceFile(key, *locate(image.root, found[0])),))
+        mask = SourceFile(key, *locate(image.root, found[0]))
+        if self.masks_of == "classes":
+            return ref.replace(files=(mask,))
+        objects = self._read_objects(mask, found[0], image)
+        if not with_outlines:
+            return ref.replace(annotations=pack_annotations([objects.boxes]))
+        annotations = pack_annotations([objects.boxes, objects.as_masks(key)])
+        return ref.replace(annotations=annotations, files=(mask,))
+
+    def _read_objects(self, mask: SourceFile, path: str, image: DataFile) -> MaskObjects:
+        """Returns the objects in the mask of an image.
+
+        Raises:
+            Rejected: `bad_annotations`: the mask cannot be read, or a class has no name.
+        """
+        objects = read_instance_ids(read_sibling(mask.uri, _MAX_MASK_BYTES), path)
+        names = self._read_classes(image).names or self.classes()
+        unnamed = sorted({*objects.classes} - {*names.values()})
+        if unnamed:
+            detail = f"{path} has an object of the class {unnamed[0]}, and no class has this id"
+            raise bad_annotations(detail)
+        return objects
 
     def _find_image(self, mask: DataFile) -> ImageRef:
         """Returns a notice on a mask: it is read with its image, or has none."""
@@ -179,7 +266,9 @@ class ImageMasks(Source):
             return mask.ref.notice("ignored", "in_no_set")
         if self._image.find(mask.root, words):
             return mask.ref.notice("ignored", self.other_files)
-        lost = pack_annotations([Segmentation(mask.ref.key)])
+        lost: Annotations = ()
+        if self.masks_of == "classes":
+            lost = pack_annotations([Segmentation(mask.ref.key)])
         detail = f"there is no image {self._image.fill(words)} for this mask"
         return mask.ref.replace(annotations=lost).notice("rejected", "no_image", detail)
 

@@ -2,10 +2,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from recordmill.annotations.annotation import pack_annotations
+from recordmill.annotations.boxes import boxes_of
 from recordmill.annotations.segmentation import Segmentation
 from recordmill.imaging.masks.mask_file import pack_color
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.image_ref import ClassNames, ImageRef
+from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.sources.image_masks import ImageMasks
 from recordmill.transforms.inputs.sources.source import list_file
 
@@ -79,6 +82,46 @@ def test_what_has_no_partner_is_rejected_and_counted(tmp_path):
     found = refer(tmp_path, "depth/1.png")
     assert fate(found) == ("rejected", "name_mismatch", detail)
     assert refer(tmp_path, "masks/note.txt").reason == "taken_only_by_name"
+
+
+OBJECTS = {"masks_of": "objects", "class_names": ("road", "car")}
+
+
+def test_objects_are_read_from_the_mask(tmp_path):
+    write(tmp_path, "images/1.jpg", "masks/1.png", "masks/2.png")
+    ids = np.array([[0, 1_000, 1_001]], np.uint16)
+    Image.fromarray(ids).save(tmp_path / "masks/1.png")
+    ref = refer(tmp_path, "images/1.jpg", **OBJECTS)
+    boxes = boxes_of([(1, 0, 2, 1), (2, 0, 3, 1)], [1, 1], drawn_on_size=(3, 1))
+    assert (ref.annotations, ref.files) == (pack_annotations([boxes]), ())
+    file, settings = (
+        ImageRef("images/1.jpg", str(tmp_path / "images/1.jpg")),
+        ListingSettings(with_outlines=True),
+    )
+    (ref,) = list_file(ImageMasks(**OBJECTS), "images/1.jpg", file, settings)
+    assert [kind for kind, _ in ref.annotations] == ["boxes", "masks"]
+    assert [each.key for each in ref.files] == ["masks/1.png"]
+    assert refer(tmp_path, "masks/2.png", **OBJECTS).reason == "no_image"
+
+
+def test_an_object_of_a_class_without_a_name_rejects_the_image(tmp_path):
+    write(tmp_path, "images/1.jpg", "masks/1.png")
+    Image.fromarray(np.array([[2_000]], np.uint16)).save(tmp_path / "masks/1.png")
+    detail = "masks/1.png has an object of the class 2, and no class has this id"
+    found = refer(tmp_path, "images/1.jpg", **OBJECTS)
+    assert fate(found) == ("rejected", "bad_annotations", detail)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"class_names": ()}, r"^source.masks_of is objects, whose classes need names"),
+        ({"mask_threshold": 9}, r"^source.mask_threshold is for semantic masks"),
+    ],
+)
+def test_settings_of_semantic_masks_are_refused_for_objects(settings, message):
+    with pytest.raises(SettingError, match=message):
+        ImageMasks(**OBJECTS | settings)
 
 
 def test_two_masks_of_one_image_are_refused(tmp_path):

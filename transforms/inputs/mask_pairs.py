@@ -3,7 +3,7 @@
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, takewhile
 
@@ -25,6 +25,10 @@ _CITIES = "leftimg8bit"
 _LABEL_IDS = "_labelIds.png"
 _NEXT_TO_IDS = ("_labelTrainIds.png", "_instanceIds.png", "_instanceTrainIds.png", "_color.png")
 """The ends of the names of Cityscapes' masks of ids, and of its other masks."""
+
+_CLASSES = "SegmentationClass"
+_NEXT_TO_CLASSES = re.compile("SegmentationObject.*|SegmentationClass.+")
+"""Pascal VOC's folders of masks next to that of semantic masks, also LabelMe's pictures of them."""
 
 _JPEGS = (".jpg", ".jpeg")
 
@@ -73,7 +77,11 @@ def find_mask_pairs(pairs: Pairs, folders: Mapping[str, Sequence[str]]) -> MaskP
     """
     if pairs.is_even or pairs.are_sides or pairs.may_be_classes or pairs.may_be_single:
         return None
-    folders = {path: without_other_masks(names) for path, names in folders.items()}
+    folders = {
+        path: without_other_masks(names)
+        for path, names in folders.items()
+        if not _is_next_to_classes(path, folders)
+    }
     if pairs.left_out:
         matched = _match_folders(pairs, folders)
     elif pairs.patterns:
@@ -221,6 +229,13 @@ def without_other_masks(images: Sequence[str]) -> Sequence[str]:
     if not any(name.endswith(_LABEL_IDS) for name in images):
         return images
     return [name for name in images if not name.endswith(_NEXT_TO_IDS)]
+
+
+def _is_next_to_classes(folder: str, folders: Collection[str]) -> bool:
+    """Returns whether Pascal VOC has a folder next to that of its semantic masks."""
+    above, name = posixpath.split(folder)
+    is_other = _NEXT_TO_CLASSES.fullmatch(name) is not None
+    return is_other and posixpath.join(above, _CLASSES) in folders
 
 
 def _match_within(folder: str, images: Sequence[str]) -> list[_MaskPair] | None:

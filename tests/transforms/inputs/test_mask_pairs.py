@@ -40,6 +40,17 @@ def test_templates_of_parallel_folders(image, mask, templates):
     assert found.found == tuple((image.format(name), mask.format(name)) for name in N)
 
 
+def test_the_folders_next_to_the_semantic_masks_of_voc_are_others():
+    name = "SegmentationClass"
+    others = ("SegmentationObject", f"{name}Visualization", "SegmentationObjectVisualization")
+    folders = {f"VOC/{each}": folder("{}.png") for each in ("JPEGImages", name, *others)}
+    kept, *left_out = folders
+    found = find(folders, (kept,), tuple(left_out))
+    assert (found.images, found.masks) == ("VOC/JPEGImages/{name}", f"VOC/{name}/{{name}}")
+    del folders[f"VOC/{name}"]
+    assert find(folders, (kept,), tuple(left_out)) is None
+
+
 @pytest.mark.parametrize(
     ("names", "templates"),
     [

@@ -39,11 +39,10 @@ _SIBLINGS = {
     "ImageSets/**.txt": "split lists",
     "Annotations/*.xml": "boxes",
     "SegmentationObject/**": "masks of objects",
+    "Segmentation*Npy/**": "",
+    "Segmentation*Visualization/**": "",
 }
 """Files of Cityscapes, of Oxford's pets and of Pascal VOC, with what is not stored of them."""
-
-_OBJECT_CONFIGS = {"_gtFine_": "cityscapes_objects", "SegmentationClass/": "voc_masks"}
-"""Configurations for masks of objects, by a part of the paths of semantic masks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,9 +171,13 @@ class ImageMasks(Source):
 
     def remedy_for(self, not_stored: Collection[str]) -> str | None:
         """Returns which configuration stores the masks of the objects of a known collection."""
-        configs = (name for part, name in _OBJECT_CONFIGS.items() if part in self.masks)
-        if "masks of objects" in not_stored and (config := next(configs, None)):
-            return f"--config configs/{config}.yaml stores masks of objects"
+        if "masks of objects" not in not_stored:
+            return None
+        stores = "stores masks of objects"
+        if "_gtFine_" in self.masks:
+            return f"--config configs/cityscapes_objects.yaml {stores}"
+        if "SegmentationClass/" in self.masks and "boxes" in not_stored:
+            return f"--config configs/voc_masks.yaml {stores}"
         return None
 
     def annotations(self) -> Mapping[str, str]:

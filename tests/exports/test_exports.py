@@ -13,9 +13,14 @@ from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
 
+import numpy as np
 import pytest
 from find_clone import find_clone
 from peer import LAYOUTS, compare_pixels, differences, images_below, read_dataset
+from PIL import Image
+from stored_records import read_records
+
+from recordmill.schemas.features import Example
 
 
 @dataclass(frozen=True)
@@ -99,23 +104,23 @@ MOST_DIFFERENCE = (
 )
 
 
-@pytest.mark.skipif("RECORDMILL_EXPORTS" not in os.environ, reason="make test-exports runs it")
-@pytest.mark.parametrize("collection", collections(), ids=lambda each: each.collection)
-def test_a_public_collection_is_converted_in_one_try(collection, take_out, tmp_path):
-    folder, output = take_out(collection), tmp_path / "dataset"
-    command = [
-        sys.executable,
-        "-m",
-        "pipeline.run",
-        "--input",
-        str(folder),
-        "--output",
-        str(output),
-    ]
-    command += FLAGS.get(collection.collection, [])
+def convert(folder: Path, output: Path, *flags: str) -> None:
+    places = ["--input", str(folder), "--output", str(output)]
+    command = [sys.executable, "-m", "pipeline.run", *places, *flags]
     done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2])
     assert done.returncode == 0, done.stderr
 
+
+is_asked_for = pytest.mark.skipif(
+    "RECORDMILL_EXPORTS" not in os.environ, reason="make test-exports runs it"
+)
+
+
+@is_asked_for
+@pytest.mark.parametrize("collection", collections(), ids=lambda each: each.collection)
+def test_a_public_collection_is_converted_in_one_try(collection, take_out, tmp_path):
+    folder, output = take_out(collection), tmp_path / "dataset"
+    convert(folder, output, *FLAGS.get(collection.collection, []))
     expected, found = list(LAYOUTS[collection.layout](folder)), read_dataset(output)
     assert len(expected) == int(collection.images)
     if not any(each.split for each in expected):  # ours to decide
@@ -129,6 +134,70 @@ def test_a_public_collection_is_converted_in_one_try(collection, take_out, tmp_p
             sha256(data).hexdigest(): data for data in (path.read_bytes() for path in images)
         }
         assert compare_pixels(output, sources) < MOST_DIFFERENCE
+
+
+LABELME_MASKS = Collection(
+    "labelme2voc-masks",
+    "wkentaro/labelme",
+    "51e50e43067e4963627513f8334d91f15b11ac48",
+    "examples/instance_segmentation/data_dataset_voc=.",
+    "",
+    "3",
+    "GPL-3.0",
+)
+
+
+@is_asked_for
+def test_semantic_masks_are_those_of_labelmes_arrays(take_out, tmp_path):
+    """LabelMe exports VOC's masks also as arrays, in which -1 is void."""
+    folder, output = take_out(LABELME_MASKS), tmp_path / "dataset"
+    convert(folder, output)
+    found = read_masks(output, "image/segmentation/class/encoded")
+    assert len(found) == 3
+    for name, (ids,) in found.items():
+        expected = np.load(folder / f"SegmentationClassNpy/{name}.npy")
+        assert np.array_equal(ids, np.where(expected == -1, 255, expected))
+
+
+@is_asked_for
+def test_masks_of_objects_are_those_of_labelmes_arrays(take_out, tmp_path):
+    """LabelMe writes no XML with its masks: it is made of the arrays."""
+    folder, output = take_out(LABELME_MASKS), tmp_path / "dataset"
+    (folder / "Annotations").mkdir()
+    arrays = {path.stem: np.load(path) for path in folder.glob("SegmentationObjectNpy/*.npy")}
+    names = (folder / "class_names.txt").read_text().splitlines()
+    (folder / "class_names.txt").unlink()  # it is of semantic masks
+    for name, numbers in arrays.items():
+        classes = np.load(folder / f"SegmentationClassNpy/{name}.npy")
+        text = f"<filename>{name}.jpg</filename>"
+        for number in range(1, numbers.max() + 1):
+            rows, columns = np.nonzero(numbers == number)
+            label, sides = names[1], [1, 1, 9, 9]  # of an object that others cover
+            if len(rows):
+                label = names[classes[rows[0], columns[0]]]
+                sides = [columns.min() + 1, rows.min() + 1, columns.max() + 1, rows.max() + 1]
+            box = "<xmin>{}</xmin><ymin>{}</ymin><xmax>{}</xmax><ymax>{}</ymax>".format(*sides)
+            text += f"<object><name>{label}</name><bndbox>{box}</bndbox></object>"
+        (folder / f"Annotations/{name}.xml").write_text(f"<annotation>{text}</annotation>")
+    convert(folder, output, "--set=masks=png")
+    found = read_masks(output, "image/object/mask")
+    assert found.keys() == arrays.keys()
+    for name, masks in found.items():
+        expected = [arrays[name] == number for number in range(1, arrays[name].max() + 1)]
+        assert np.array_equal(masks, expected)
+
+
+def read_masks(dataset: Path, key: str) -> dict[str, list[np.ndarray]]:
+    """The pixels of the images under a key, by the name of the record's image."""
+    found = {}
+    for path in dataset.glob("*.tfrecord"):
+        for record in read_records(path):
+            features = Example.FromString(bytes(record)).features.feature
+            (name,) = features["image/filename"].bytes_list.value
+            encoded = features[key].bytes_list.value
+            masks = [np.asarray(Image.open(BytesIO(each))) for each in encoded]
+            found[Path(name.decode()).stem] = masks
+    return found
 
 
 def test_the_list_names_every_collection_once_with_its_commit_and_license():

@@ -34,7 +34,7 @@ test-python: ## Run the tests with another Python, in an environment of its own:
 	@scripts/install "$(OWN_VENV)" everything "$(PYTHON)"
 	"$(OWN_VENV)/bin/python" $(TESTS)
 
-test-interop: setup ## Read datasets with TFDS, TFT, Keras, mlcroissant, DALI, PyTorch, Grain, datasets, the Object Detection API and official/vision, in .venv-interop (5 GB)
+test-interop: setup ## Read datasets with TFDS, TFT, Keras, mlcroissant, DALI, PyTorch, Grain, datasets, Datumaro, the Object Detection API and official/vision, in .venv-interop (5 GB)
 	test -x .venv-interop/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-interop
 	$(BIN)/uv pip install --quiet --python .venv-interop/bin/python --requirement tests/interop/requirements.txt
 	$(BIN)/uv pip install --quiet --python .venv-interop/bin/python --no-deps --requirement tests/interop/readers.txt

@@ -27,10 +27,12 @@ from recordmill.transforms.inputs.unclaimed_files import find_sibling
 
 _MAX_MASK_BYTES = 2**26
 
+_OBJECT_MASKS = "masks of objects"
+
 _SIBLINGS = {
     "*_polygons.json": "outlines of objects",
-    "*_instanceIds.png": "masks of objects",
-    "*_instanceTrainIds.png": "masks of objects",
+    "*_instanceIds.png": _OBJECT_MASKS,
+    "*_instanceTrainIds.png": _OBJECT_MASKS,
     "*_color.png": "",
     "*_labelIds.png": "",
     "*_labelTrainIds.png": "",
@@ -38,7 +40,7 @@ _SIBLINGS = {
     "annotations/*.txt": "lists of images",
     "ImageSets/**.txt": "split lists",
     "Annotations/*.xml": "boxes",
-    "SegmentationObject/**": "masks of objects",
+    "SegmentationObject/**": _OBJECT_MASKS,
     "Segmentation*Npy/**": "",
     "Segmentation*Visualization/**": "",
 }
@@ -138,6 +140,8 @@ class ImageMasks(Source):
         lists = {self.sets.replace(f"{{{SPLIT}}}", "*"): ""} if self.sets else {}
         if self.masks_of == "objects":
             lists[f"{self._mask_pattern}**"] = "masks"
+            others = [each for each, what in _SIBLINGS.items() if what == _OBJECT_MASKS]
+            lists |= dict.fromkeys(others, "")  # they are of the same objects
         return lists | {each: what for each, what in _SIBLINGS.items() if each not in lists}
 
     @property
@@ -171,7 +175,7 @@ class ImageMasks(Source):
 
     def remedy_for(self, not_stored: Collection[str]) -> str | None:
         """Returns which configuration stores the masks of the objects of a known collection."""
-        if "masks of objects" not in not_stored:
+        if _OBJECT_MASKS not in not_stored:
             return None
         stores = "stores masks of objects"
         if "_gtFine_" in self.masks:

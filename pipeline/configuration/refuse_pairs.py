@@ -3,7 +3,7 @@
 import posixpath
 from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import filterfalse, takewhile
+from itertools import chain, filterfalse, takewhile
 from typing import Any
 
 from recordmill.pipeline.configuration.advise_input import find_files_around, input_flags
@@ -83,10 +83,20 @@ def refuse_pairs(
         classes = {"source": {"kind": "class_folders"}}
         flags = flags_of(classes | given_splits("from_folders", sketch.split_folders))
         advice = f"{advice}; if they are classes, add {flags}"
+    if _has_cityscapes_objects(sketch):
+        flags = "--config configs/cityscapes_objects.yaml"
+        advice = f"{advice}; to store boxes and masks of objects, use {flags}"
     if pairs.may_be_single:
         said = "one image is stored of each thing"
         advice = f"{advice}; if they are images of their own, add {_as_images(sketch)}"
     raise UsageError(f"{place}: {pairs.why}: {said}; {advice}")
+
+
+def _has_cityscapes_objects(sketch: FolderSketch) -> bool:
+    """Returns whether folders of Cityscapes have masks of objects."""
+    names = chain.from_iterable(list_images_of(sketch).values())
+    is_complete = {"gtFine", "leftImg8bit"} <= {*sketch.top.folders}
+    return is_complete and any(name.endswith("_gtFine_instanceIds.png") for name in names)
 
 
 def _hold_classes(kept: Sequence[str]) -> bool:

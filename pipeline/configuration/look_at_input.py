@@ -195,14 +195,14 @@ def _annotations_below(names: Mapping[str, Names]) -> Iterator[str]:
 
 
 def _images_below(names: Mapping[str, Names]) -> Iterator[str]:
-    """Folders in a folder of images, such as `images/train`, next to annotations of all of them."""
+    """Yields folders in a folder of images, such as `images/train`, next to annotations of all."""
     top = names[""]
     has_annotations = any(
         each.lower() in ANNOTATION_FOLDERS and not names[each].folders
         for each in top.folders
         if each in names
     )
-    if not has_annotations and not top.ending(*TABLE_ENDINGS):
+    if not has_annotations and not top.ending(*TABLE_ENDINGS, ".xml", ".json"):
         return
     for folder in top.folders:
         if folder.lower() in IMAGE_FOLDERS and folder in names and not names[folder].images:

@@ -8,8 +8,9 @@ import pytest
 import yaml
 
 from recordmill.pipeline.configuration.config import flags_of, load_settings
-from recordmill.pipeline.configuration.recognize_layout import recognize
+from recordmill.pipeline.configuration.recognize_layout import fill_in, recognize
 from recordmill.schemas.errors import UsageError
+from recordmill.schemas.settings.source import Input
 from recordmill.transforms.inputs.folder_sketch import FolderSketch
 from recordmill.transforms.inputs.sources.source import source_names
 
@@ -29,6 +30,17 @@ def sketch_of(layout):
 @pytest.mark.parametrize("layout", ALL)
 def test_layouts_are_recognized_by_names_and_beginnings(layout):
     assert recognize(sketch_of(layout), source_names(), "in", {}).settings == layout["settings"]
+
+
+def test_layouts_are_recognized_in_folders_whose_first_levels_alone_are_seen(tmp_path):
+    found = {}
+    for name in LAYOUTS.keys() - {"imagefolder", "Hugging Face's Parquet with objects"}:
+        for path in LAYOUTS[name]["files"]:
+            file = tmp_path / name / path
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(LAYOUTS[name].get("heads", {}).get(path, ""))
+        found[name] = fill_in([Input(str(tmp_path / name))], lambda said: None, {})[0]
+    assert found == {name: LAYOUTS[name]["settings"] for name in found}
 
 
 @pytest.mark.parametrize("layout", ALL)

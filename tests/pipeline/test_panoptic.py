@@ -188,7 +188,8 @@ def test_folders_of_pngs_are_found_in_the_input_or_named(convert, panoptic):
             ),
             "Input should be less than 16777216",
         ),
-        (lambda each: each.pop("annotations"), "Field required"),
+        (lambda each: each.pop("annotations"), "nothing in it has segments_info"),
+        (lambda each: each.pop("images"), "Field required"),
     ],
 )
 def test_malformed_annotations_reject_their_file(convert, panoptic, change, said):

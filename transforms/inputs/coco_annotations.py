@@ -38,6 +38,9 @@ from recordmill.transforms.inputs.split_words import is_doubtful_split, may_be_s
 MAX_JSON_BYTES = 2 * 2**30
 """COCO's own largest file has 0.45 GB."""
 
+SEGMENTS = b'"segments_info"'
+"""The key that panoptic annotations have, and no others of COCO."""
+
 Id = int | str
 Number = Annotated[int, Interval(ge=-(2**63), lt=2**63)]
 Presence = Annotated[bool, BeforeValidator(bool)]
@@ -234,6 +237,19 @@ class Annotation(BaseModel, extra="allow"):
         return is_inside and (left + right > width + 1 or top + bottom > height + 1)
 
 
+def _explain_missing_boxes(objects: Iterable[Annotation]) -> str:
+    """Says what annotations without boxes and outlines lack."""
+    if any(each.keypoints for each in objects):
+        return (
+            "its annotations have key points and neither bbox nor segmentation, and key points "
+            "belong to a box: add bbox to each, such as the box around its points"
+        )
+    return (
+        "its annotations have neither bbox nor segmentation, and classes of whole images "
+        "are not read from COCO: write a CSV with the columns file_name and label"
+    )
+
+
 def _is_absent(bbox: Any) -> bool:
     """Returns whether an annotation has no box: null, an empty list, or nothing but NaN."""
     sides = bbox if isinstance(bbox, list) else [bbox]
@@ -289,7 +305,7 @@ def read_coco(uri: str, model: type[CocoFile]) -> CocoFile:
     try:
         return read_json(uri, MAX_JSON_BYTES, model, "annotations")
     except Rejected:
-        if b'"segments_info"' not in read_sibling(uri, MAX_JSON_BYTES):
+        if SEGMENTS not in read_sibling(uri, MAX_JSON_BYTES):
             raise
         why = (
             "it has panoptic masks: set source.kind to coco_panoptic, or use the file "
@@ -416,14 +432,11 @@ class CocoAnnotations:
 
         They may be fractions of the image, or two corners.
         """
-        boxes = [each.find_box()[0] for each in chain.from_iterable(self._objects.values())]
+        objects = [*chain.from_iterable(self._objects.values())]
+        boxes = [each.find_box()[0] for each in objects]
         found = [box for box in boxes if all(map(math.isfinite, box))]
         if boxes and not any(any(map(math.isfinite, box)) for box in boxes):
-            detail = (
-                "its annotations have neither bbox nor segmentation, and classes of whole images "
-                "are not read from COCO: write a CSV with the columns file_name and label"
-            )
-            yield file.notice("fatal", "bad_annotations", detail)
+            yield file.notice("fatal", "bad_annotations", _explain_missing_boxes(objects))
         sides = list(chain.from_iterable(found))
         if have_fractional_sides(sides):
             detail = (

@@ -285,6 +285,7 @@ YOLO_TEXT = "boxes as in YOLO"
 
 TITLES = {
     "coco": "COCO's JSON",
+    "coco_panoptic": "COCO's JSON",
     "cvat": "CVAT's XML",
     "label_studio": "Label Studio's JSON",
     "labelme": "LabelMe's JSON",

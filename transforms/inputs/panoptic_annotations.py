@@ -14,6 +14,7 @@ from recordmill.imaging.masks.outline import FileIds, MaskFile
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.coco_annotations import (
     MAX_JSON_BYTES,
+    SEGMENTS,
     Annotation,
     Category,
     CocoAnnotations,
@@ -22,7 +23,7 @@ from recordmill.transforms.inputs.coco_annotations import (
     Image,
     Number,
 )
-from recordmill.transforms.inputs.named_files import bad_annotations, read_json
+from recordmill.transforms.inputs.named_files import bad_annotations, read_json, read_sibling
 
 SegmentId = Annotated[int, Interval(ge=1, lt=2**24)]
 """The value of a segment's pixels, as `decode_mask` gives a color; 0 is void."""
@@ -149,6 +150,16 @@ def read_panoptic(uri: str) -> PanopticAnnotations:
     """Reads a file of panoptic annotations.
 
     Raises:
-        Rejected: it cannot be read, or has another form.
+        Rejected: it cannot be read, or has another form, such as that of objects.
     """
-    return PanopticAnnotations(read_json(uri, MAX_JSON_BYTES, PanopticFile, "annotations"))
+    try:
+        contents = read_json(uri, MAX_JSON_BYTES, PanopticFile, "annotations")
+    except Rejected:
+        if SEGMENTS in read_sibling(uri, MAX_JSON_BYTES):
+            raise
+        why = (
+            "nothing in it has segments_info, as panoptic masks have: if it has objects, set "
+            "source.kind to coco, and source.split to its name"
+        )
+        raise bad_annotations(why) from None
+    return PanopticAnnotations(contents)

@@ -11,7 +11,7 @@ NO_CLASS = re.compile(
     "|".join(
         (
             *_IMAGES,
-            "pictures|data|inputs?|targets?|masks?|labels?|annotations?|annots|segmentation.*|imagesets|obj_.*data|sidecars",
+            "pictures|data|inputs?|targets?|masks?|labels?|annotations?|annots|segmentation.*|panoptic_.*|imagesets|obj_.*data|sidecars",
             "ann_dir|gtfine|gtcoarse|ground_truth|semantic|semantic_rgb|instance|instances|label_2|labeltxt",
             rf"({'|'.join(SPLIT_NAMES)}|unlabell?ed)[0-9]*([_-]?(images?|imgs?|annots?|masks?|labels?))?",
         )

@@ -17,6 +17,7 @@ from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Notice
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.coco_annotations import (
+    SEGMENTS,
     CocoAnnotations,
     CocoFile,
     OutlinedFile,
@@ -257,12 +258,19 @@ def _annotation_files(sketch: FolderSketch, folder: str) -> tuple[str, ...]:
     # Label Studio's notes.json is next to text files for YOLO: it has COCO's categories and no
     # images.
     # Panoptic files are for a source of their own.
-    others = ("notes.json", *(name for name in files if name.startswith("panoptic_")))
-    files = tuple(name for name in files if name not in others)
+    files = tuple(
+        name for name in files if name != "notes.json" and not is_panoptic(sketch, folder, name)
+    )
     heads = {name: sketch.heads.get(f"{folder}/{name}".lstrip("/"), b"") for name in files}
     if not any(map(_looks_like_coco, heads.values())):
         return ()
     return tuple(name for name, head in heads.items() if not head or _looks_like_coco(head))
+
+
+def is_panoptic(sketch: FolderSketch, folder: str, name: str) -> bool:
+    """Returns whether a JSON file has panoptic annotations, by its begin or else its name."""
+    head = sketch.heads.get(posixpath.join(folder, name), b"")
+    return SEGMENTS in head or (name.startswith("panoptic_") and b'"segmentation"' not in head)
 
 
 _OTHER_FORMAT = re.compile(rb'"categories"\s*:\s*\{|"items"\s*:\s*\[')
@@ -351,7 +359,7 @@ def images_of(sketch: FolderSketch, folder: str, words: list[str]) -> list[str]:
     holding += [each for each in _find_roots(sketch, first) if not words[0] or _is_for_all(each)]
     if holding:
         return [*dict.fromkeys(holding)]
-    if "/" in first and _may_lead_to(sketch, first):
+    if "/" in first and (_may_lead_to(sketch, first) or _has_end_of(sketch, first)):
         return [""]
     held = [
         each for each in there if any(sketch.at(each.format(split=word)).images for word in words)
@@ -395,6 +403,13 @@ def _may_lead_to(sketch: FolderSketch, image: str) -> bool:
             return False
         folder = posixpath.join(folder, part)
     return folder not in sketch.names and folder not in sketch.deeper
+
+
+def _has_end_of(sketch: FolderSketch, image: str) -> bool:
+    """Returns whether the last folders of a path, and the image in them, are in the input."""
+    parts = image.split("/")
+    ends = ["/".join(parts[at:]) for at in range(1, len(parts) - 1)]
+    return any(_holds(sketch, [""], end) for end in ends)
 
 
 def _fill(template: str, words: Iterable[str]) -> list[str]:

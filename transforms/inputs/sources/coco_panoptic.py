@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -16,10 +17,8 @@ from recordmill.transforms.inputs.image_names import find_other_place
 from recordmill.transforms.inputs.named_files import DataFile, key_of, locate, resolve_inside
 from recordmill.transforms.inputs.panoptic_annotations import PanopticAnnotations, read_panoptic
 from recordmill.transforms.inputs.patterns import check_template, compile_pattern
-from recordmill.transforms.inputs.sources.coco import images_of, pattern_of
+from recordmill.transforms.inputs.sources.coco import images_of, is_panoptic, pattern_of
 from recordmill.transforms.inputs.sources.source import AnnotationSource
-
-_SEGMENTS = b'"segments_info"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,17 +208,12 @@ class CocoPanoptic(AnnotationSource):
         return places[0]
 
 
-def is_panoptic(sketch: FolderSketch, folder: str, name: str) -> bool:
-    """Returns whether a JSON file has panoptic annotations, by its name or its begin."""
-    head = sketch.heads.get(posixpath.join(folder, name), b"")
-    return name.startswith("panoptic_") or _SEGMENTS in head
-
-
 def _ask_for_images(folder: str, files: tuple[str, ...]) -> str:
     paths = [posixpath.join(folder, name) for name in files]
     return (
         f"it is not clear where the images of {', '.join(paths[:3])} are: add --set "
-        f"source.images=FOLDER, and --set source.split={re.escape(files[0])} to read one file alone"
+        "source.kind=coco_panoptic --set layout=auto --set source.images=FOLDER, and --set "
+        f"{shlex.quote(f'source.split={re.escape(files[0])}')} to read one file alone"
     )
 
 

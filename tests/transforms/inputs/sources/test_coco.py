@@ -651,6 +651,13 @@ def test_a_file_without_boxes_in_pixels_is_an_error(collection, boxes, start):
     assert error.detail.startswith(start)
 
 
+def test_key_points_without_boxes_are_an_error_that_asks_for_boxes(collection):
+    annotation = {"id": 1, "image_id": 7, "category_id": 17, "keypoints": [9, 9, 2]}
+    found = refer(collection, {**ANNOTATIONS, "annotations": [annotation]})
+    (error,) = (each for each in found if each.status == "fatal")
+    assert error.detail.startswith("its annotations have key points and neither bbox nor")
+
+
 def boxed(*boxes):
     """Annotations of an image of 40 x 30 pixels; a box may have its area as a fifth number."""
     annotations = [

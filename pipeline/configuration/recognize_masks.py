@@ -4,11 +4,14 @@ import posixpath
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from itertools import filterfalse
 from typing import Any
 
 import orjson
 
 from recordmill import storage
+from recordmill.pipeline.configuration.config import AUTO
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.folder_sketch import (
@@ -22,8 +25,11 @@ from recordmill.transforms.inputs.image_looks import SAMPLED_FILES, spread
 from recordmill.transforms.inputs.mask_classes import MaskClasses, read_mask_classes
 from recordmill.transforms.inputs.mask_looks import MaskLook, look_at_masks
 from recordmill.transforms.inputs.mask_pairs import MaskPairs, find_mask_pairs
+from recordmill.transforms.inputs.pair_names import split_word_of
+from recordmill.transforms.inputs.pairs import patterns_of
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.split_lists import BOTH, find_list_words, name_listed
+from recordmill.transforms.inputs.suggest_pairs import are_masks
 from recordmill.transforms.inputs.tables.class_name_files import NAME_LISTS
 
 MOST_READ_ON_STORE = 4
@@ -63,14 +69,14 @@ def recognize_masks(
     contents = {**sketch.names, **sketch.deeper}
     images = {path: each.images for path, each in contents.items() if each.images}
     found = find_mask_pairs(pairs, images)
-    if found is None or not sketch.root:
+    if found is None or not found.leaves_only_tests or not sketch.root:
         return None
     is_local = storage.is_local(sketch.root)
     most = SAMPLED_FILES if is_local else MOST_READ_ON_STORE // inputs
     look = look_at_masks(sketch.root, spread(found.found, most), is_local) if most else None
     if look is None:
         return None
-    source: dict[str, Any] = {"kind": "image_masks", "images": found.images, "masks": found.masks}
+    source = _source_of(found)
     named = {key: given[key] for key in _NAMING if given.get(key)} or _find_classes(sketch, look)
     source |= named
     if look.form == "levels":
@@ -94,6 +100,43 @@ def recognize_masks(
         _describe(found),
         questions=tuple(each for each in questions if each),
     )
+
+
+def suggest_masks(
+    pairs: Pairs, images: Mapping[str, Sequence[str]], ignored: Sequence[str]
+) -> Mapping[str, Any] | None:
+    """Returns settings that store second images as masks; None if their names do not say of what.
+
+    Of several folders of second images, the first one counts that has one for each image, and
+    those of instances come last. All other folders are ignored.
+
+    Args:
+        pairs: the second images, in folders of their own.
+        images: the names of the images in each folder, by path below the input.
+        ignored: the patterns that are ignored besides.
+    """
+    if not are_masks(pairs):
+        return None
+    kinds: dict[tuple[str, ...], list[str]] = {}
+    for path in sorted(pairs.left_out, key=lambda path: "instance" in path.lower()):
+        kinds.setdefault(tuple(filterfalse(split_word_of, path.split("/"))), []).append(path)
+    for seconds in (pairs.left_out, *map(tuple, kinds.values())):
+        read = {path: images[path] for path in (*pairs.kept, *seconds) if path in images}
+        found = find_mask_pairs(replace(pairs, left_out=seconds), read)
+        if found is None:
+            continue
+        settings: dict[str, Any] = {"source": _source_of(found), "convention": "deeplab"}
+        if found.words:
+            settings |= given_splits("from_source", found.words)
+        kept = [path for path in read if path not in found.without_masks]
+        if patterns := [*ignored, *patterns_of([*images.keys() - {*kept}], kept)]:
+            settings["ignore"] = patterns
+        return settings | {"layout": AUTO}
+    return None
+
+
+def _source_of(found: MaskPairs) -> dict[str, Any]:
+    return {"kind": "image_masks", "images": found.images, "masks": found.masks}
 
 
 def _describe(found: MaskPairs) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from recordmill.pipeline.configuration.advise_input import find_files_around, input_flags
 from recordmill.pipeline.configuration.config import flags_of
+from recordmill.pipeline.configuration.recognize_masks import suggest_masks
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.schemas.settings.source import ListingSettings
@@ -74,7 +75,11 @@ def refuse_pairs(
         said = f"{said}, nor are the lists that name both, such as {lists[0]}"
     escaped = [f"/{escape_glob(path)}" for path in lists]
     splits = _find_splits(sketch)
-    advice = _advise(sketch, pairs, place, [*listing.ignore, *escaped], splits)
+    ignored = [*listing.ignore, *escaped]
+    advice = _advise(sketch, pairs, place, ignored, splits)
+    if masks := suggest_masks(pairs, list_images_of(sketch), ignored):
+        said = "second images are not classes"
+        advice = f"{advice}; to store masks with their images, add {flags_of(masks)}"
     if both := suggest_pairs(pairs, list_images_of(sketch), sketch.split_folders):
         said = "second images are not classes"
         advice = f"{advice}; to store both in one record, add {flags_of(both)}"

@@ -463,6 +463,17 @@ MADE = {
         {"train": 3, "validation": 2},
         {name: number for number, name in enumerate(VOC_CLASSES)},
     ),
+    "LabelMe: Pascal VOC's masks": (
+        {
+            **images(*(f"JPEGImages/{n}.jpg" for n in "123")),
+            **{f"SegmentationClass/{n}.png": of.draw_mask(int(n), range(2)) for n in "123"},
+            **images(*(f"SegmentationClassVisualization/{n}.jpg" for n in "123")),
+            **{f"SegmentationClassNpy/{n}.npy": b"" for n in "123"},
+            "class_names.txt": "_background_\ncat\n",
+        },
+        None,
+        {"_background_": 0, "cat": 1},
+    ),
     "CamVid": (of.camvid(), {"train": 3, "validation": 3, "test": 3}, {}),
 }
 """The files of each row, the images of each split (None: of fractions), and the class ids."""

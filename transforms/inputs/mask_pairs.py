@@ -3,7 +3,7 @@
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, takewhile
 
@@ -22,13 +22,17 @@ _PREDICTED = re.compile("pred(ict|s?$|s?[^a-z])", re.IGNORECASE)
 _CITIES = "leftimg8bit"
 """Cityscapes' folder of images, in which folders are cities, not classes."""
 
-_LABEL_IDS = "_labelIds.png"
-_NEXT_TO_IDS = ("_labelTrainIds.png", "_instanceIds.png", "_instanceTrainIds.png", "_color.png")
-"""The ends of the names of Cityscapes' masks of ids, and of its other masks."""
+_CLASS_IDS = ("_labelIds.png", "_labelTrainIds.png")
+_NEXT_TO_IDS = (*_CLASS_IDS, "_instanceIds.png", "_instanceTrainIds.png", "_color.png")
+"""The ends of the names of Cityscapes' masks of classes, and of all its masks."""
 
-_CLASSES = "SegmentationClass"
-_NEXT_TO_CLASSES = re.compile("SegmentationObject.*|SegmentationClass.+")
-"""Pascal VOC's folders of masks next to that of semantic masks, also LabelMe's pictures of them."""
+_CLASS_FOLDERS = ("SegmentationClass", "SegmentationClassPNG")
+_NEXT_TO_CLASSES = (
+    "SegmentationObject",
+    "SegmentationClassVisualization",
+    "SegmentationObjectVisualization",
+)
+"""The folders of masks of classes that Pascal VOC and LabelMe have, and others next to them."""
 
 _JPEGS = (".jpg", ".jpeg")
 
@@ -42,7 +46,7 @@ class MaskPairs:
         masks: that of masks.
         words: the words for splits in the place of `{split}`.
         found: the path of each image, and that of its mask.
-        without_masks: folders of test images without masks.
+        without_masks: folders of images without masks.
     """
 
     images: str
@@ -50,6 +54,11 @@ class MaskPairs:
     words: tuple[str, ...]
     found: tuple[tuple[str, str], ...]
     without_masks: tuple[str, ...] = ()
+
+    @property
+    def leaves_only_tests(self) -> bool:
+        """Whether all images without masks are test images, which often have none."""
+        return all(map(_is_of_tests, self.without_masks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +105,7 @@ def find_mask_pairs(pairs: Pairs, folders: Mapping[str, Sequence[str]]) -> MaskP
     paired = {path for pair in found for path in (pair.image, pair.mask)}
     without = [each for each in folders if not paired & _paths_in(each, folders)]
     others = sum(len(images) for folder, images in folders.items() if folder not in without)
-    if not all(map(_is_of_tests, without)) or len(paired) < _LEAST_PAIRED * others:
+    if len(paired) < _LEAST_PAIRED * others:
         return None
     known = [each for each in forms if each]
     if _PREDICTED.search(known[0].masks):
@@ -130,7 +139,7 @@ def _paths_in(folder: str, folders: Mapping[str, Sequence[str]]) -> set[str]:
 
 
 def _is_of_tests(folder: str) -> bool:
-    """Returns whether a folder holds test images, which often have no masks."""
+    """Returns whether a folder holds test images."""
     return any(split_word_of(part) == "test" for part in folder.split("/"))
 
 
@@ -225,17 +234,19 @@ def _start_of(texts: Sequence[str]) -> str:
 
 
 def without_other_masks(images: Sequence[str]) -> Sequence[str]:
-    """Returns images without those that Cityscapes has next to its masks of ids."""
-    if not any(name.endswith(_LABEL_IDS) for name in images):
-        return images
-    return [name for name in images if not name.endswith(_NEXT_TO_IDS)]
+    """Returns images without those that Cityscapes has next to its masks of classes."""
+    for kept in _CLASS_IDS:
+        if any(name.endswith(kept) for name in images):
+            others = tuple(each for each in _NEXT_TO_IDS if each != kept)
+            return [name for name in images if not name.endswith(others)]
+    return images
 
 
-def _is_next_to_classes(folder: str, folders: Collection[str]) -> bool:
-    """Returns whether Pascal VOC has a folder next to that of its semantic masks."""
-    above, name = posixpath.split(folder)
-    is_other = _NEXT_TO_CLASSES.fullmatch(name) is not None
-    return is_other and posixpath.join(above, _CLASSES) in folders
+def _is_next_to_classes(path: str, folders: Container[str]) -> bool:
+    """Returns whether a folder is one that Pascal VOC or LabelMe has next to masks of classes."""
+    above, name = posixpath.split(path)
+    there = [each for each in _CLASS_FOLDERS if posixpath.join(above, each) in folders]
+    return name in _NEXT_TO_CLASSES and bool(there)
 
 
 def _match_within(folder: str, images: Sequence[str]) -> list[_MaskPair] | None:

@@ -51,7 +51,7 @@ def suggest_pairs(
         names: the names of images in each folder, by path below the input.
         split_folders: the first folders, if they are those of splits.
     """
-    if not pairs.kept or not pairs.left_out or _are_masks(pairs):
+    if not pairs.kept or not pairs.left_out or are_masks(pairs):
         return None
     folders = _find_sides(pairs) if pairs.are_sides else _find_folders(pairs, split_folders)
     if folders is None:
@@ -81,7 +81,7 @@ def suggest_pairs(
     return settings
 
 
-def _are_masks(pairs: Pairs) -> bool:
+def are_masks(pairs: Pairs) -> bool:
     """Returns whether the second images are drawn, so that no setting of images fits them."""
     if pairs.is_even or pairs.are_sides:
         return False

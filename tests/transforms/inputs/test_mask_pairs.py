@@ -77,7 +77,22 @@ def test_test_images_without_masks_are_named():
     found = find(folders, ("train/images", "test/images"), ("train/masks",))
     assert found.without_masks == ("test/images",)
     folders["more/images"] = folders.pop("test/images")
-    assert find(folders, ("train/images", "more/images"), ("train/masks",)) is None
+    assert not find(folders, ("train/images", "more/images"), ("train/masks",)).leaves_only_tests
+
+
+def test_folders_next_to_masks_of_classes_as_labelme_writes_them_are_left_out():
+    names = "JPEGImages", "SegmentationClass", "SegmentationClassVisualization"
+    folders = {path: folder("{}.png") for path in (*names, "SegmentationObject")}
+    found = find(folders, names[:1], (*names[1:], "SegmentationObject"))
+    assert (found.masks, len(found.found)) == ("SegmentationClass/{name}", 3)
+
+
+def test_masks_of_training_are_taken_where_cityscapes_has_no_other_masks_of_classes():
+    masks = [f"{name}_gtFine_{kind}.png" for name in N for kind in ("instanceIds", "labelTrainIds")]
+    found = find(
+        {"leftImg8bit": folder("{}_leftImg8bit.png"), "gt": masks}, ("leftImg8bit",), ("gt",)
+    )
+    assert found.masks == "gt/{name}_gtFine_labelTrainIds"
 
 
 @pytest.mark.parametrize(

@@ -41,10 +41,13 @@ _SIBLINGS = {
     "ImageSets/**.txt": "split lists",
     "Annotations/*.xml": "boxes",
     "SegmentationObject/**": _OBJECT_MASKS,
-    "Segmentation*Npy/**": "",
+    "SegmentationObjectNpy/**": _OBJECT_MASKS,
+    "SegmentationClassNpy/**": "",
+    "SegmentationClass/*.npy": "",
     "Segmentation*Visualization/**": "",
 }
-"""Files of Cityscapes, of Oxford's pets and of Pascal VOC, with what is not stored of them."""
+"""Files of Cityscapes, of Oxford's pets, and of Pascal VOC as LabelMe writes it, too, with what is
+not stored of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from io import BytesIO
 from pathlib import Path
 
 import numpy as np
+import peer_outlines
 import pytest
 from find_clone import find_clone
 from peer import LAYOUTS, compare_pixels, differences, images_below, read_dataset
@@ -25,7 +26,8 @@ from recordmill.schemas.features import Example
 
 @dataclass(frozen=True)
 class Collection:
-    """A row of SOURCES.tsv: somebody's public collection, and the layout that its author gave it.
+    """A row of SOURCES.tsv or OUTLINES.tsv: somebody's public collection, and the layout that its
+    author gave it.
 
     Attributes:
         paths: what is taken of the repository, `PATH` or `PATH=PLACE`; PLACE is `.` for the
@@ -41,9 +43,12 @@ class Collection:
     license: str
 
 
-def collections() -> list[Collection]:
-    with (Path(__file__).parent / "SOURCES.tsv").open() as file:
+def collections(table: str) -> list[Collection]:
+    with Path(__file__).with_name(table).open() as file:
         return [Collection(**row) for row in csv.DictReader(file, delimiter="\t")]
+
+
+SOURCES, OUTLINES = collections("SOURCES.tsv"), collections("OUTLINES.tsv")
 
 
 @pytest.fixture(scope="session")
@@ -96,6 +101,14 @@ FLAGS = {
     "darknet-yolo": ["--set=splits.fractions={train: 1.0}"],  # one image
     # Folders by kind of fruit, and lists with the author's 81 classes: the refusal names both.
     "grocery": ["--config=configs/lists.yaml", "--set=source.names=[path, label, coarse]"],
+    **{each.collection: ["--set=masks=png"] for each in OUTLINES if each.layout == "coco"},
+    "labelformat-yolo": ["--set=masks=png", "--set=ignore=[/instances.json]"],
+    "panoptic-things": [
+        *("--config=configs/coco_panoptic.yaml", "--set=convention=tf_object_detection"),
+        *("--set=source.masks_of=objects", "--set=source.images=input_images"),
+        *("--set=labels.ids=integers", "--set=masks=png", "--set=splits={}"),
+        r"--set=source.split=panoptic_examples\.json",
+    ],
 }
 # What a collection's own mistakes make of it: its reasons in the ledger.
 REJECTED: dict[str, dict[str, int]] = {}
@@ -104,29 +117,30 @@ MOST_DIFFERENCE = (
 )
 
 
-def convert(folder: Path, output: Path, *flags: str) -> None:
-    places = ["--input", str(folder), "--output", str(output)]
-    command = [sys.executable, "-m", "pipeline.run", *places, *flags]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2])
-    assert done.returncode == 0, done.stderr
-
-
-is_asked_for = pytest.mark.skipif(
+only_if_asked = pytest.mark.skipif(
     "RECORDMILL_EXPORTS" not in os.environ, reason="make test-exports runs it"
 )
 
 
-@is_asked_for
-@pytest.mark.parametrize("collection", collections(), ids=lambda each: each.collection)
+def convert(folder: Path, output: Path, *flags: str) -> dict:
+    """Converts a folder in one try, and returns the ledger."""
+    places = ["--input", str(folder), "--output", str(output)]
+    command = [sys.executable, "-m", "pipeline.run", *places, *flags]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2])
+    assert done.returncode == 0, done.stderr
+    return json.loads((output / "recordmill.json").read_text())["ledger"]
+
+
+@only_if_asked
+@pytest.mark.parametrize("collection", SOURCES, ids=lambda each: each.collection)
 def test_a_public_collection_is_converted_in_one_try(collection, take_out, tmp_path):
     folder, output = take_out(collection), tmp_path / "dataset"
-    convert(folder, output, *FLAGS.get(collection.collection, []))
+    ledger = convert(folder, output, *FLAGS.get(collection.collection, []))
     expected, found = list(LAYOUTS[collection.layout](folder)), read_dataset(output)
     assert len(expected) == int(collection.images)
     if not any(each.split for each in expected):  # ours to decide
         found = [replace(each, split="") for each in found]
     assert differences(found, expected)[:3] == []
-    ledger = json.loads((output / "recordmill.json").read_text())["ledger"]
     assert ledger["rejected"] == REJECTED.get(collection.collection, {})
 
     if images := images_below(folder):
@@ -147,7 +161,7 @@ LABELME_MASKS = Collection(
 )
 
 
-@is_asked_for
+@only_if_asked
 def test_semantic_masks_are_those_of_labelmes_arrays(take_out, tmp_path):
     """LabelMe exports VOC's masks also as arrays, in which -1 is void."""
     folder, output = take_out(LABELME_MASKS), tmp_path / "dataset"
@@ -159,7 +173,7 @@ def test_semantic_masks_are_those_of_labelmes_arrays(take_out, tmp_path):
         assert np.array_equal(ids, np.where(expected == -1, 255, expected))
 
 
-@is_asked_for
+@only_if_asked
 def test_masks_of_objects_are_those_of_labelmes_arrays(take_out, tmp_path):
     """LabelMe writes no XML with its masks: it is made of the arrays."""
     folder, output = take_out(LABELME_MASKS), tmp_path / "dataset"
@@ -202,5 +216,20 @@ def read_masks(dataset: Path, key: str) -> dict[str, list[np.ndarray]]:
 
 def test_the_list_names_every_collection_once_with_its_commit_and_license():
     rows = collections()
+@only_if_asked
+@pytest.mark.filterwarnings("ignore:Found annotation id 0")
+@pytest.mark.parametrize("collection", OUTLINES, ids=lambda each: each.collection)
+def test_masks_and_key_points_are_those_of_an_independent_reader(collection, take_out, tmp_path):
+    folder, output = take_out(collection), tmp_path / "dataset"
+    ledger = convert(folder, output, *FLAGS.get(collection.collection, []))
+    assert (ledger["written"], ledger["rejected"]) == (int(collection.images), {})
+    expected = peer_outlines.LAYOUTS[collection.layout](folder)
+    assert peer_outlines.differ(peer_outlines.read_outlines(output), expected)[:3] == []
+
+
+def test_the_lists_name_every_collection_once_with_its_commit_and_license():
+    rows = [*SOURCES, *OUTLINES]
     assert len({each.collection for each in rows}) == len(rows) >= 12
-    assert all(len(each.commit) == 40 and each.license and each.layout in LAYOUTS for each in rows)
+    assert all(len(each.commit) == 40 and each.license for each in rows)
+    assert {each.layout for each in SOURCES} <= LAYOUTS.keys()
+    assert {each.layout for each in OUTLINES} <= peer_outlines.LAYOUTS.keys()

@@ -265,10 +265,12 @@ def _as_number(side: Any) -> float:
 
 
 def _keep_outline(outline: Any) -> bytes:
+    """Returns an outline as JSON; with a number beyond 64 bits, a faulty one of the same form."""
     try:
         return as_kept_json(outline)
     except TypeError:
-        raise ValueError("a number is beyond 64 bits") from None
+        shown = f"{outline!r:.60}"
+        return as_kept_json({"size": shown} if isinstance(outline, dict) else shown)
 
 
 class OutlinedAnnotation(Annotation):

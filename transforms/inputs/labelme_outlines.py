@@ -25,6 +25,9 @@ _POINT_RADIUS = 5.0
 _FARTHEST = 2**31
 """The largest coordinate of a mask: no image is so large."""
 
+_MOST_BYTES = 2**24
+"""The largest image of a mask, which travels with its reference: none needs so much."""
+
 Points = Sequence[tuple[float, float]]
 
 
@@ -67,6 +70,8 @@ def _read_bitmap(points: Points, mask: str | None) -> Outline:
         return FaultyOutline("bad_mask", f"its mask is not base64: {error!s:.80}")
     if not data:
         return FaultyOutline("bad_mask", "it has no mask")
+    if len(data) > _MOST_BYTES:
+        return FaultyOutline("bad_mask", f"its mask has {len(data):,} bytes")
     left, top = points[0]
     if max(abs(left), abs(top)) > _FARTHEST:
         return FaultyOutline("bad_mask", f"its first pixel is at {left:g}, {top:g}")

@@ -54,6 +54,11 @@ def test_a_mask_is_at_its_first_point():
     assert np.array_equal(rasterize(outline, SIZE), mask)
 
 
+def test_a_mask_of_more_bytes_than_any_needs_is_faulty():
+    outline = read("mask", [(7.0, 3.0), (10.0, 7.0)], "AAAA" * 5_592_406)
+    assert outline == FaultyOutline("bad_mask", "its mask has 16,777,218 bytes")
+
+
 EXAMPLES = Path(os.environ.get("RECORDMILL_CLONES", "no clones"), "wkentaro/labelme/examples")
 
 

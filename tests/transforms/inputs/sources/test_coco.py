@@ -12,7 +12,6 @@ from recordmill.annotations.keypoints import KeyPoints
 from recordmill.annotations.masks import Masks
 from recordmill.imaging.masks.outline import Polygons
 from recordmill.schemas.image_ref import ClassNames, ImageRef
-from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.coco_annotations import (
     CocoAnnotations,
@@ -22,6 +21,7 @@ from recordmill.transforms.inputs.coco_annotations import (
 )
 from recordmill.transforms.inputs.file_roles import FileRole
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Names
+from recordmill.transforms.inputs.outlines import read_segmentation
 from recordmill.transforms.inputs.sources.coco import Coco
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.unclaimed_files import Unclaimed
@@ -708,20 +708,16 @@ def test_small_boxes_may_be_in_pixels(collection, boxes):
     assert [each for each in found if each.status == "fatal"] == []
 
 
-def test_an_outline_with_a_number_beyond_64_bits_is_an_error_with_its_place(tmp_path):
-    data = {
-        "images": [],
-        "categories": [],
-        "annotations": [{"id": 5, "image_id": 1, "category_id": 1}],
-    }
-    data["annotations"][0]["segmentation"] = [[-(2**63) - 1]]
+@pytest.mark.parametrize(
+    ("outline", "reason"),
+    [([[-(2**63) - 1]], "bad_polygon"), ({"size": [10**30, 1], "counts": [1]}, "bad_rle")],
+)
+def test_an_outline_with_a_number_beyond_64_bits_is_faulty(tmp_path, outline, reason):
+    annotation = {"id": 5, "image_id": 1, "category_id": 1, "segmentation": outline}
+    data = {"images": [], "categories": [], "annotations": [annotation]}
     (tmp_path / "a.json").write_text(json.dumps(data))
-    with pytest.raises(Rejected) as raised:
-        read_coco(str(tmp_path / "a.json"), OutlinedFile)
-    assert raised.value.detail == (
-        "the JSON does not fit: annotations.0.segmentation (id 5): Value error, "
-        "a number is beyond 64 bits"
-    )
+    (found,) = read_coco(str(tmp_path / "a.json"), OutlinedFile).annotations
+    assert read_segmentation(json.loads(found.outline)).reason == reason
 
 
 def test_panoptic_masks_are_named(collection):

@@ -3,6 +3,7 @@
 import posixpath
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import ClassVar, Literal
 
 from recordmill.annotations.annotation import Packable, pack_annotations
@@ -48,6 +49,17 @@ _SIBLINGS = {
 }
 """Files of Cityscapes, of Oxford's pets, and of Pascal VOC as LabelMe writes it, too, with what is
 not stored of them."""
+
+
+@cache
+def _next_to(masks: str) -> tuple[tuple[str, str], ...]:
+    """Returns those of `_SIBLINGS` that are not the masks of a template."""
+    mask = template_of(masks).fill({NAME: "1", SPLIT: "train"})
+    return tuple(
+        (pattern, what)
+        for pattern, what in _SIBLINGS.items()
+        if all(find_sibling(path, {pattern: what}) is None for path in (mask, f"{mask}.png"))
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,13 +151,13 @@ class ImageMasks(Source):
 
     @property
     def siblings(self) -> Mapping[str, str]:
-        """Files of collections with semantic masks; not the lists in use."""
+        """Files of collections with semantic masks; not the lists and masks in use."""
         lists = {self.sets.replace(f"{{{SPLIT}}}", "*"): ""} if self.sets else {}
         if self.masks_of == "objects":
             lists[f"{self._mask_pattern}**"] = "masks"
             others = [each for each, what in _SIBLINGS.items() if what == _OBJECT_MASKS]
             lists |= dict.fromkeys(others, "")  # they are of the same objects
-        return lists | {each: what for each, what in _SIBLINGS.items() if each not in lists}
+        return lists | {each: what for each, what in _next_to(self.masks) if each not in lists}
 
     @property
     def mask_files(self) -> tuple[str, ...]:

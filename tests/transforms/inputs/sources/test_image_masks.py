@@ -37,6 +37,12 @@ def fate(found):
     return found.status, found.reason, found.detail
 
 
+@pytest.mark.parametrize("ending", ["", ".png"])
+def test_masks_of_objects_are_read_where_the_template_names_them(ending):
+    read = ImageMasks(masks=f"gtFine/{{name}}_instanceIds{ending}").siblings
+    assert read == {k: v for k, v in ImageMasks().siblings.items() if k != "*_instanceIds.png"}
+
+
 def test_an_image_has_the_mask_of_its_name(tmp_path):
     write(tmp_path, "a/images/x/1.jpg", "a/masks/x/1.png")
     settings = {"images": "{split}/images/{name}", "masks": "{split}/masks/{name}"}

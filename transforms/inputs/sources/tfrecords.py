@@ -17,7 +17,6 @@ from google.protobuf.message import DecodeError
 
 from recordmill.annotations.annotation import pack_annotations
 from recordmill.annotations.boxes import Boxes, boxes_of
-from recordmill.imaging.acceptance import sniff
 from recordmill.schemas.conventions import Convention, convention_names, load_convention
 from recordmill.schemas.dataset.file_names import (
     COMPANIONS,
@@ -33,7 +32,6 @@ from recordmill.schemas.features import (
     Example,
     Feature,
     FeatureKind,
-    list_feature_lists,
 )
 from recordmill.schemas.image_ref import (
     ClassNames,
@@ -54,17 +52,11 @@ from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized,
 from recordmill.transforms.inputs.named_files import DataFile
 from recordmill.transforms.inputs.patterns import compile_globs, compile_pattern, find_split_word
 from recordmill.transforms.inputs.sources.source import Source
+from recordmill.transforms.inputs.unread_features import can_be_copied, list_unread
 
 KeptType = Literal["bytes", "float", "int64", "bytes[]", "float[]", "int64[]"]
 """The type of a feature to copy: one value, or a list."""
 
-
-FEATURE_LISTS = "feature_lists of SequenceExamples:"
-SECOND_IMAGES = "second images:"
-"""What the name of a kind that is not stored begins with, before the list's or feature's key."""
-
-_AMBIGUOUS = frozenset({"BMP", "PPM"})
-"""Formats that short texts may look like."""
 
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 
@@ -491,9 +483,8 @@ class Tfrecords(Source):
         return {"not_stored": "source.keep copies features of the input"}
 
     def remedy_for(self, not_stored: Collection[str]) -> str | None:
-        """Returns the remedy, unless only `feature_lists`, which it cannot copy, are not stored."""
-        others = [kind for kind in not_stored if not kind.startswith(f"{FEATURE_LISTS} ")]
-        return self.remedies["not_stored"] if others else None
+        """Returns the remedy, if it can copy anything of what is not stored."""
+        return self.remedies["not_stored"] if any(map(can_be_copied, not_stored)) else None
 
     def annotations(self) -> Mapping[str, str]:
         """Returns boxes, if there are images."""
@@ -587,15 +578,6 @@ class Tfrecords(Source):
         return Content(data, image, fields=kept)
 
 
-def _name_kind(key: str, entry: Any) -> str:
-    """Returns what a feature that is not stored is called.
-
-    By its key, and whether it holds images.
-    """
-    formats = set(map(sniff, entry.bytes_list.value)) - _AMBIGUOUS
-    return f"{SECOND_IMAGES} {key}" if formats and None not in formats else key
-
-
 _MOST_DAMAGES = 3
 
 
@@ -671,9 +653,7 @@ class _ExamplesOfFile:
         convention = require_convention(entries, labels.convention)
         fields = {**read_fields(labels.entries, convention), **labels.texts}
         read_kept(entries, source.kept)
-        others = entries.keys() - convention.features.keys() - self.copied
-        self.others.update(_name_kind(key, entries[key]) for key in others)
-        self.others.update(f"{FEATURE_LISTS} {key}" for key in list_feature_lists(example))
+        self.others.update(list_unread(example, convention, source.annotations(), self.copied))
         self.noted.update(labels.notes)
         key = text_in(entries, source.key_feature) if source.key_feature else ref.key
         split = ref.split or self.word

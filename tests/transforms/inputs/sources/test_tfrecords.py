@@ -434,6 +434,21 @@ def test_boxes_come_with_their_classes(refer):
     assert announced == ClassNames.of(file, {"cat": 17})
 
 
+def test_annotations_that_are_not_read_are_counted_by_kind(refer):
+    boxes = {side: [0.5] for side in ("xmin", "ymin", "xmax", "ymax")}
+    record = encode("tf_object_detection", **boxes, box_label_texts=[b"cat"], box_labels=[17])
+    example = Example.FromString(record)
+    example.features.feature["image/object/difficult"].int64_list.value.extend([])
+    example.features.feature["image/object/mask"].bytes_list.value.append(b"png")
+    example.features.feature["image/object/keypoint/x"].float_list.value.append(0.5)
+    _, refs = refer([example.SerializeToString()])
+    assert {ref.reason: ref.count for ref in refs if ref.status == "not_stored"} == {
+        "Examples with masks": 1,
+        "Examples with key points": 1,
+    }
+    assert Tfrecords().remedy_for(["Examples with masks"]) is None
+
+
 def test_features_that_nothing_reads_are_counted(refer):
     example = Example.FromString(encode("default", label=1, label_text=b"dog"))
     example.features.feature["image/object/mask"].bytes_list.value.append(b"png")

@@ -182,10 +182,10 @@ class KeyPointKind(AnnotationKind):
 
     def check_limits(self, lost: LostAnnotations, settings: "DatasetSettings") -> str | None:
         """Returns why too many key points are faulty; None if they are not."""
-        limits = settings.max_rejected.keypoints
-        return explain_faults(
-            "key points", "max_rejected.keypoints", limits, lost, "correct these points"
-        )
+        limits, remedy = settings.max_rejected.keypoints, "correct these points"
+        if "bad_points" in lost.totals.faulty:
+            remedy = "give each object three numbers for every point that its category names"
+        return explain_faults("key points", "max_rejected.keypoints", limits, lost, remedy)
 
     def most_lost(self, contract: "Contract") -> float | None:
         """Returns the largest share of key points that may end up in no record."""

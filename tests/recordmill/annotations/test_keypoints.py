@@ -132,6 +132,15 @@ def test_no_limit_allows_a_run_to_lose_all_points():
     assert KEY_POINTS.check_limits(lost, make_settings()) is None
 
 
+def test_points_that_do_not_fit_their_names_have_a_remedy_of_their_own():
+    totals = AnnotationTotals()
+    totals.dropped = totals.faulty = {"bad_points": Counter(cat=4)}
+    lost = LostAnnotations(AnnotationCounts(4, 0), totals, {})
+    assert KEY_POINTS.check_limits(lost, make_settings()).endswith(
+        "allows: give each object three numbers for every point that its category names"
+    )
+
+
 def test_notes_say_what_is_not_stored_or_dropped():
     assert KEY_POINTS.note_unstored(3, "TF-Slim") == (
         "3 key points are in no Example: the convention (TF-Slim) stores no key points, "

@@ -77,12 +77,9 @@ def refuse_pairs(
     splits = _find_splits(sketch)
     ignored = [*listing.ignore, *escaped]
     advice = _advise(sketch, pairs, place, ignored, splits)
-    if masks := suggest_masks(pairs, list_images_of(sketch), ignored):
+    if offers := _offer_to_store(sketch, pairs, ignored):
         said = "second images are not classes"
-        advice = f"{advice}; to store masks with their images, add {flags_of(masks)}"
-    if both := suggest_pairs(pairs, list_images_of(sketch), sketch.split_folders):
-        said = "second images are not classes"
-        advice = f"{advice}; to store both in one record, add {flags_of(both)}"
+        advice = "; ".join([advice, *offers])
     names = {posixpath.basename(path) for path in (*pairs.kept, *pairs.left_out)}
     if pairs.may_be_classes and explain_unlikely(names) is None and not _hold_classes(pairs.kept):
         classes = {"source": {"kind": "class_folders"}}
@@ -95,6 +92,16 @@ def refuse_pairs(
         said = "one image is stored of each thing"
         advice = f"{advice}; if they are images of their own, add {_as_images(sketch)}"
     raise UsageError(f"{place}: {pairs.why}: {said}; {advice}")
+
+
+def _offer_to_store(sketch: FolderSketch, pairs: Pairs, ignored: Sequence[str]) -> list[str]:
+    """Returns the flags that store second images with their images; empty if there are none."""
+    images, offers = list_images_of(sketch), list[str]()
+    if masks := suggest_masks(pairs, images, ignored):
+        offers.append(f"to store masks with their images, add {flags_of(masks)}")
+    if both := suggest_pairs(pairs, images, sketch.split_folders):
+        offers.append(f"to store both in one record, add {flags_of(both)}")
+    return offers
 
 
 def _has_cityscapes_objects(sketch: FolderSketch) -> bool:

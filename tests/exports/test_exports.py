@@ -214,8 +214,6 @@ def read_masks(dataset: Path, key: str) -> dict[str, list[np.ndarray]]:
     return found
 
 
-def test_the_list_names_every_collection_once_with_its_commit_and_license():
-    rows = collections()
 @only_if_asked
 @pytest.mark.filterwarnings("ignore:Found annotation id 0")
 @pytest.mark.parametrize("collection", OUTLINES, ids=lambda each: each.collection)

@@ -257,6 +257,7 @@ def test_a_users_own_pipeline_is_the_one_that_runs(run, tmp_path):
     assert run(tmp_path, "python", "-m", "pipeline.run").stdout == "mine\n"
 
 
+@pytest.mark.slow
 def test_mypy_finds_the_types(run, tmp_path):
     (tmp_path / "program.py").write_text(TYPED_PROGRAM)
     done = run(tmp_path, "python", "-m", "mypy", "--strict", "program.py")

@@ -15,6 +15,9 @@ from recordmill.pipeline.runners import _make_pipeline
 from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.reference_batch import ShardBatchCoder
 
+# `make test-dataflow` runs them.
+pytestmark = pytest.mark.slow
+
 # Without it, the input's names would be listed.
 CONFIG = Path(__file__).parents[2] / "configs/class_folders.yaml"
 PLACES = ["--input=gs://recordmill/raw/", "--output=gs://recordmill/dataset", f"--config={CONFIG}"]

@@ -58,12 +58,15 @@ def is_one_in_ten(case):
 
 
 ONE_IN_TEN = [case for case in CASES if is_one_in_ten(case)]
-"""Cases that `make test` runs on DirectRunner, with earlier images and with Beam's writer, too, and
-that `make test-all` and `make test-prism` run on every runner."""
+"""Cases that `make test` runs in another pipeline and with earlier images, too, and that
+`make test-all` and `make test-prism` run on every runner."""
 
 ON_CLUSTERS = ("config_coco", "splits_stratify_group")
 """Those of them that clusters run, on which a job takes longer: one with boxes, and one with all
 groupings of the main job."""
+
+ON_DIRECT_RUNNER = (*ON_CLUSTERS, "labelme_masks", "images_function")
+"""Those of them that `make test` runs on DirectRunner and with Beam's writer, too."""
 
 
 def engines_of(case):
@@ -95,18 +98,19 @@ ALL_THE_SAME = (
 
 def ways_to_run(case, everything):
     """The ways in which our own writer makes a case."""
-    ways = ["one process"] if everything else ["without a runner"]
-    if not is_one_in_ten(case):
-        return ways
-    ways += ["worker processes", "two processes"] if everything else ["one process"]
-    return [*ways, *engines_of(case)]
+    if everything:
+        more = ["worker processes", "two processes"] if is_one_in_ten(case) else []
+        return ["one process", *more, *engines_of(case)]
+    more = ["one process"] if case.name in ON_DIRECT_RUNNER else []
+    return ["without a runner", *more, *engines_of(case)]
 
 
 def ways_to_run_beams_writer(case, everything):
     """The ways in which Beam's writer makes a case."""
-    if not is_one_in_ten(case):
-        return ["one process"] if everything else []
-    return ["one process", *(["two processes"] if everything else []), *engines_of(case)]
+    if everything:
+        more = ["two processes"] if is_one_in_ten(case) else []
+        return ["one process", *more, *engines_of(case)]
+    return [*(["one process"] if case.name in ON_DIRECT_RUNNER else []), *engines_of(case)]
 
 
 def pytest_generate_tests(metafunc):

@@ -222,7 +222,7 @@ def samples(picture):
     return make
 
 
-@pytest.mark.parametrize("kind", ["tar", "tar.gz", "tfrecord", "tfrecord.gz"])
+@pytest.mark.parametrize("kind", ["tar", "tfrecord.gz"])
 def test_a_container_that_was_cut_fails_the_run(tmp_path, kind, samples, records, check, picture):
     whole = tar_of(samples("", *range(20))) if "tar" in kind else records(*range(20))
     if kind.endswith("gz"):
@@ -394,11 +394,8 @@ def zip_of_windows(names, encoding):
     ("classes", "encoding"),
     [
         (("кошка", "собака"), "cp866"),
-        (("chêne", "érable"), "cp850"),
-        (("猫", "狗"), "gbk"),
         (("cat", "猫"), "gbk"),
         (("ねこ", "いぬ"), "shift_jis"),
-        (("кошка", "собака"), "utf-8"),
     ],
     ids=str,
 )

@@ -21,6 +21,9 @@ HERE = Path(__file__).parent
 TIME = 1_700_000_000
 """When all inputs were modified, as the runs of 728cb4bb saw it."""
 
+CLONED = TIME + 9
+"""When the files of a clone were modified."""
+
 OLD, CURRENT = "72fcb17b503df5ca", "804b922634a988a8"
 """The versions in `nightly`."""
 
@@ -69,7 +72,6 @@ OTHER_VERSION = "plan_version: 2 -> 4"
 Ask = Callable[..., tuple[int, dict[str, Any]]]
 each_dataset = pytest.mark.parametrize("name", DATASETS)
 each_command = pytest.mark.parametrize("name", ["classes", "boxes"])
-each_time = pytest.mark.parametrize("time", [TIME, TIME + 9], ids=["as listed", "as cloned"])
 
 
 @pytest.fixture

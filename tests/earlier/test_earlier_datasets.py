@@ -21,6 +21,7 @@ from recordmill.pipeline.inspect import main as inspect
 from recordmill.pipeline.verify import main as verify
 from recordmill.schemas.errors import LoadError
 from tests.earlier.conftest import (
+    CLONED,
     COMMANDS,
     DATASETS,
     OLD,
@@ -28,7 +29,6 @@ from tests.earlier.conftest import (
     differences_in,
     each_command,
     each_dataset,
-    each_time,
     edit_photos,
     marker_of,
     notes_on_plan_version,
@@ -127,7 +127,7 @@ def test_images_and_boxes_are_read_at_random(place):
     )
 
 
-@each_dataset
+@each_command
 def test_tensorflow_loads_the_records_of_random_access(place, name):
     pytest.importorskip("tensorflow")
     place(name.partition("/")[0])
@@ -229,11 +229,10 @@ def test_the_same_dataset_made_now_differs_only_in_its_plan(place_output, again,
 # Running the same command again
 
 
-@each_time
 @each_command
-def test_the_same_command_replaces_the_dataset(place_output, again, ask, name, time):
+def test_the_same_command_replaces_the_dataset(place_output, again, ask, name):
     # from plan version 3 on
-    place_output(name, time)
+    place_output(name, CLONED)
     old = marker_of(name)
     done = again(name)
     assert (done.code, done.line["status"], done.staging) == (0, "published", [])
@@ -352,9 +351,8 @@ def test_another_dataset_is_replaced_with_overwrite(place_output, again, ask):
 # Updating and reusing
 
 
-@each_time
-def test_an_update_of_changed_photos_is_a_full_conversion(place_output, again, ask, time):
-    place_output("classes", time)
+def test_an_update_of_changed_photos_is_a_full_conversion(place_output, again, ask):
+    place_output("classes", CLONED)
     edit_photos()
     done = again("classes", "--update")
     assert (done.code, done.line["status"], done.staging) == (0, "published", [])

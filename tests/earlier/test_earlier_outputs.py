@@ -20,6 +20,7 @@ from recordmill.pipeline.inspect import main as inspect
 from recordmill.pipeline.verify import main as verify
 from recordmill.pipeline.versions import main as versions
 from tests.earlier.conftest import (
+    CLONED,
     COMMANDS,
     CURRENT,
     HERE,
@@ -29,7 +30,6 @@ from tests.earlier.conftest import (
     contents_of,
     differences_in,
     each_command,
-    each_time,
     edit_photos,
     marker_of,
     notes_on_plan_version,
@@ -55,11 +55,10 @@ def assert_is_rolled_back(ask: Ask, version: str) -> None:
     assert recordmill.open_dataset("nightly").marker.fingerprint.dataset == PHOTOS
 
 
-@each_time
 def test_a_night_with_a_new_photo_adds_a_version_that_can_be_rolled_back(
-    place_output, again, ask, tree, time
+    place_output, again, ask, tree
 ):
-    place_output("nightly", time)
+    place_output("nightly", CLONED)
     before = {name: tree(f"nightly/{name}") for name in (OLD, CURRENT)}
     edit_photos()
     done = again("nightly")
@@ -80,11 +79,10 @@ def test_a_night_with_a_new_photo_adds_a_version_that_can_be_rolled_back(
     assert pointer() == {"recordmill": 2, "current": new, "previous": CURRENT}
 
 
-@each_time
 @pytest.mark.parametrize("flags", [("--versions", "--update"), ("--versions",)])
-def test_a_night_without_changes_adds_a_version_once(place_output, convert, ask, tree, flags, time):
+def test_a_night_without_changes_adds_a_version_once(place_output, convert, ask, tree, flags):
     # from plan version 3 on
-    place_output("nightly", time)
+    place_output("nightly", CLONED)
     source, _, settings = COMMANDS["nightly"]
     before = {name: tree(f"nightly/{name}") for name in (OLD, CURRENT)}
     done = convert(source, *flags, output=Path("nightly"), settings=settings)

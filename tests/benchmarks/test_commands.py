@@ -1,5 +1,4 @@
 import json
-import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -55,14 +54,6 @@ def test_ratios_are_those_of_the_pairs(
     assert len(fake) == 3 + 3 * 3 * 2
     assert fake[0] == ["ours", "--fast", "--set", "images.reencode=always"]
     assert fake[1][-3:] == ["benchmarks.rivals.two_processes", "--mode", "reencode"]
-
-
-def test_a_run_that_is_all_start_up_is_not_measured() -> None:
-    pair = convert.Pair(Run(2, 1, 1, 0, {}, 200, 1), Run(2, 1, 1, 0, {}, 100, 1))
-    with pytest.raises(measure.BenchmarkError, match="--count"):
-        pair.throughput("cpu_apart")
-    assert math.isnan(pair.throughput("apart"))
-    assert measure.spread([2, pair.throughput("apart"), 1]) == {"min": 1, "median": 1.5, "max": 2}
 
 
 def test_seed_2_the_original_is_run_and_timed_next_to_ours(

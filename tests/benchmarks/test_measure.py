@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import measure
-from benchmarks.measure import BenchmarkError, Run
+from benchmarks.measure import BenchmarkError
 
 WRITE = """
 import sys
@@ -56,30 +56,8 @@ def test_convert_refuses_an_incomplete_output(
     assert not (tmp_path / "output").exists()
 
 
-@pytest.mark.parametrize(
-    ("summary", "working"),
-    [
-        ({"seconds": {"converting": 2}}, 2.0),
-        ({"seconds_working": 1.5}, 1.5),
-        ({"seconds": 4}, None),
-        ({}, None),
-    ],
-)
-def test_working_seconds_are_optional(summary: dict[str, object], working: float | None) -> None:
-    assert Run(1, 1, 1, 0, summary).working == working
-
-
-@pytest.mark.parametrize("output", [b"", b"text\n", b"[1]\n", b'{"a": 1}\ntext'])
-def test_last_object_is_empty_for_other_output(output: bytes) -> None:
-    assert measure.last_object(output) == {}
-
-
 def test_alternate_reverses_every_other_round() -> None:
     called: list[str] = []
     contenders = {name: (lambda name=name: called.append(name) or len(called)) for name in "abc"}
     assert measure.alternate(contenders, 3) == {"a": [1, 6, 7], "b": [2, 5, 8], "c": [3, 4, 9]}
     assert called == list("abccbaabc")
-
-
-def test_spread() -> None:
-    assert measure.spread([3, 1, 2.5]) == {"min": 1, "median": 2.5, "max": 3}

@@ -234,10 +234,9 @@ BRITISH = re.compile(
     r"|cent(?:re|res|red|ring)(?![a-z])"
     r"|(?<![a-z])(?:centi|kilo|milli)?(?:fib|lit|met|theat)res?(?![a-z])"
     r"|grey|catalogue|programmes?(?![a-z])|artefact|judgement|licence|defence|offence"
-    r"|fulfil(?!l)|skilful|instalment|enrolment|learnt|spelt|whilst|amongst|towards",
-    re.IGNORECASE,
+    r"|fulfil(?!l)|skilful|instalment|enrolment|learnt|spelt|whilst|amongst|towards"
 )
-"""British spellings, also in names of the code."""
+"""British spellings in lower case, also in names of the code."""
 
 ALLOWED = {
     # How people spell the names of folders.
@@ -287,12 +286,12 @@ def _files() -> Iterator[Path]:
 def find_british_words(path: Path) -> Iterator[str]:
     """One line for each word of a file, or of its path, that has a British spelling."""
     place = str(path.relative_to(ROOT))
-    text = f"{place}\n{path.read_bytes().decode('utf-8', 'replace')}"
+    text = f"{place}\n{path.read_bytes().decode('utf-8', 'replace')}".lower()
     if not BRITISH.search(text):
         return
     for number, line in enumerate(text.splitlines()):
-        for word in re.findall("[a-z]+", line, re.IGNORECASE):
-            if BRITISH.search(word) and word.lower() not in ALLOWED.get(place, ()):
+        for word in re.findall("[a-z]+", line):
+            if BRITISH.search(word) and word not in ALLOWED.get(place, ()):
                 yield f"{place}:{number}: {word!r}"
 
 

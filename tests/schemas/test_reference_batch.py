@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import apache_beam as beam
 import orjson
+import pytest
 from apache_beam import coders
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.testing.util import assert_that, equal_to
@@ -144,6 +145,7 @@ def test_its_size_is_guessed_without_encoding():
     assert coder.is_deterministic()
 
 
+@pytest.mark.slow
 def test_another_process_gets_the_class_back(tmp_path):
     ref = ImageRef("a.jpg", "/a.jpg", size=7)
     coder = coders.coders.serialize_coder(coders.registry.get_coder(ImageRef))

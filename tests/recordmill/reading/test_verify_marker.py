@@ -8,7 +8,7 @@ import json
 import os
 import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -112,6 +112,17 @@ def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str |
         yield path
 
 
+def one_of_each(
+    paths: Iterable[tuple[str | int, ...]],
+) -> list[tuple[str | int, ...]]:
+    """One place of each kind: the same code reads it in another split, or further on in a list."""
+    found = {
+        tuple("" if isinstance(key, int) or key in ("train", "val") else key for key in path): path
+        for path in paths
+    }
+    return [*found.values()]
+
+
 def other(value: Any) -> Any:
     """Another value of the same kind."""
     if isinstance(value, bool):
@@ -158,8 +169,8 @@ def test_every_value_of_a_marker_is_confirmed_or_on_the_list(annotated):
     original = (annotated / "recordmill.json").read_bytes()
     marker = json.loads(original)
     assert find(annotated, marker, original) == []
-    paths = list(places(marker))
-    assert len(paths) > 200
+    paths = one_of_each(places(marker))
+    assert len(paths) > 100
     unnoticed = [path for path in paths if not find(annotated, change(marker, path), original)]
     assert [path for path in unnoticed if not is_unconfirmed(path)] == []
     assert [path for path in paths if is_unconfirmed(path) and path not in unnoticed] == []
@@ -330,7 +341,7 @@ def test_a_marker_that_lacks_anything_is_read_or_is_one_sentence(annotated, null
     marker = json.loads(original)
     read, refused = 0, 0
     try:
-        for path in key_places(marker):
+        for path in one_of_each(key_places(marker)):
             (annotated / "recordmill.json").write_text(json.dumps(without(marker, path, null)))
             try:
                 dataset = open_dataset(str(annotated))

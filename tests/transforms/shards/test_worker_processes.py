@@ -82,7 +82,7 @@ def test_a_worker_writes_the_shard_that_this_process_would_write(
     assert tree(writer.run.output) == tree(elsewhere.output)
 
 
-@pytest.mark.parametrize("fork", [True, False])
+@pytest.mark.parametrize("fork", [True, pytest.param(False, marks=pytest.mark.slow)])
 def test_workers_wait_for_work_whatever_timeout_sockets_have_by_default(writer, pictures, fork):
     """Beam sets one of a minute when it looks for Google's credentials, which makes new sockets
     non-blocking."""

@@ -123,7 +123,7 @@ def test_an_extra_file_stops_the_run_or_is_in_the_dataset_or_is_named(name, plac
     paths = [path for path in files if path.endswith(".jpg")]
     beside = paths[0].rpartition("/")[0] if paths else ""
     at = {"top": "", "beside": f"{beside}/".lstrip("/"), "below": f"{beside}/x/".lstrip("/")}
-    for kind in KINDS:
+    for kind in KINDS[LAYOUTS.index(name) % 2 :: 2]:
         suffix, data = make_extra(kind, paths, tmp_path)
         extra = f"{at[place]}{draw_name(draw)}{suffix}"
         folder = tmp_path / kind.replace(" ", "-")

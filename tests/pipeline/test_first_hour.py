@@ -38,12 +38,9 @@ def test_these_are_right_at_the_first_try(name, tmp_path, run_in):
 def test_these_stop_and_every_printed_command_ends_right(name, tmp_path, run_in):
     collection = STOPPED[name]
     write_files(tmp_path / "in", collection.files)
-    code, _, err = run_in(["--input", "in"])
-    assert code in (1, 2, 3), err
     left = list(collection.datasets)
     for end in follow(["--input", "in"], run_in):
-        assert end.code == 0, (end.arguments, end.message)
-        run_in(list(end.arguments))
+        assert (end.codes[0] > 0, end.code) == (True, 0), (end.arguments, end.message)
         right = [
             expected
             for expected in collection.datasets

@@ -111,12 +111,6 @@ CASES = {
         each_of(("crack", "hole"), lambda at: together(photos(at, N), masks(at, N))),
         [not_png],
     ),
-    "masks beside images, one folder deeper": (
-        each_of(
-            ("crack/Imgs", "hole/Imgs"), lambda at: together(photos(at, N), masks(at, N))
-        ),
-        [not_png],
-    ),
     "masks beside images, two folders deeper": (
         each_of(("a/x/y", "b/x/y"), lambda at: together(photos(at, N), masks(at, N))),
         [not_png],
@@ -159,13 +153,6 @@ CASES = {
         each_of(("trainA", "trainB", "valA", "valB"), lambda at: photos(at, N)),
         [unlabeled_splits("trainA", "valA"), unlabeled_splits("trainB", "valB")],
     ),
-    "trainA, trainB of other names": (
-        together(
-            photos("trainA", counted(5)), photos("trainB", counted(4, 20)),
-            photos("testA", counted(3, 40)), photos("testB", counted(3, 60)),
-        ),
-        [unlabeled_splits("trainA", "testA"), unlabeled_splits("trainB", "testB")],
-    ),
     "lanenet": (
         together(photos("image", N, "png"), masks("gt_binary_image", N), masks("gt_instance", N)),
         [under("image")],
@@ -175,7 +162,6 @@ CASES = {
         [unlabeled_splits("train", "val", "test")],
     ),
     "MVTec, a kind": (mvtec(""), [mvtec_classes("")]),
-    "MVTec, around a kind": (mvtec("bottle/"), [mvtec_classes("bottle/")]),
     "MVTec, two kinds": (
         each_of(("bottle/", "cable/"), mvtec),
         [
@@ -260,13 +246,6 @@ CASES = {
         ),
         [lambda path: ("", path.split("/")[1]), lambda path: ("", "")],
     ),
-    "people with folders of digits": (
-        each_of(
-            [f"{number}/{kind}" for number in (10253, 10254) for kind in "01"],
-            lambda at: photos(at, N),
-        ),
-        [lambda path: ("", path.split("/")[1]), lambda path: ("", "")],
-    ),
     "hashes": (
         each_of([f"{a}/{b}" for a in HEX for b in "0c"], lambda at: photos(at, N[:1])),
         [lambda path: ("", "")],
@@ -319,10 +298,6 @@ CASES = {
     ),
     "parts": (
         each_of(("part1", "part2"), lambda at: photos(at, N)), [lambda path: ("", "")]
-    ),
-    "parts of splits": (
-        each_of([f"{split}/part{n}" for split in TWO for n in "12"], lambda at: photos(at, N)),
-        [lambda path: (WORDS[path.split("/")[0]], "")],
     ),
     "patients": (
         each_of(("patient_01", "patient_02"), lambda at: photos(at, N)), [lambda path: ("", "")]
@@ -416,7 +391,6 @@ def test_each_folder_that_holds_the_images_of_a_coco_file_is_offered(tmp_path, r
     assert [way["source.images"] for way in offered] == ["images", "data"]
     for end in follow(["--input", "in"], run_in):
         assert end.code == 0, end.message
-        run_in(list(end.arguments))
         folder = next(each[14:] for each in end.arguments if each.startswith("source.images="))
         expected = sorted(sha256(files[f"{folder}/{name}"]).hexdigest() for name in NAMES)
         assert sorted(each.sha256 for each in read_dataset(Path("out"))) == expected
@@ -463,29 +437,22 @@ INSIDE = {
     name: CASES[name]
     for name in (
         "masks beside images of a class",
-        "masks beside images, two folders deeper",
         "some classes with masks, one of PNG",
-        "image, gt_image",
-        "only their looks differ",
-        "names that are not counters",
         "trainA, trainB",
-        "images and masks of classes",
         "images and masks in classes",
-        "images and masks in splits",
         "splits in images and masks",
-        "train_images, train_masks",
         "BUSI",
         "names with letters that patterns use",
         "splits in classes",
-        "parts",
         "patients of kinds",
-        "dates",
     )
 }
 
 
-@pytest.mark.parametrize("pack", [in_zip, in_tar])
-@pytest.mark.parametrize("name", INSIDE)
+@pytest.mark.parametrize(
+    ("name", "pack"),
+    [(name, (in_zip, in_tar)[at % 2]) for at, name in enumerate(INSIDE)],
+)
 def test_every_command_ends_right_for_archives(name, pack, tmp_path, run_in):
     files, ways = INSIDE[name]
     write_files(tmp_path / "in", pack(files))
@@ -612,7 +579,7 @@ def test_the_flags_in_use_are_printed_and_give_the_same_plan(more, tmp_path, run
 def test_pairs_are_seen_in_large_folders(tmp_path, run_in):
     for folder, ending in (("image", "jpg"), ("label", "png")):
         (tmp_path / "in" / folder).mkdir(parents=True)
-        for number in range(20_000):
+        for number in range(2_000):
             (tmp_path / "in" / folder / f"{number}.{ending}").touch()
     code, _, err = run_in(["--input", "in"])
     assert code == 2
@@ -634,7 +601,6 @@ def test_two_folders_of_the_annotated_images_are_asked_about(tmp_path, run_in):
     found = []
     for end in follow(["--input", "in"], run_in):
         assert end.code == 0, end.message
-        run_in(list(end.arguments))
         dataset = read_dataset(Path("out"))
         assert [len(each.boxes) for each in dataset] == [1] * len(N)
         found.append({each.sha256 for each in dataset})

@@ -112,12 +112,9 @@ def said_by(dataset):
 def test_each_way_that_a_question_offers_makes_the_dataset_that_it_names(name, tmp_path, run_in):
     files, expected = WAYS[name]
     write_files(tmp_path / "in", files)
-    code, _, err = run_in(["--input", "in"])
-    assert code == 2, err
     found = []
     for end in follow(["--input", "in"], run_in):
-        assert end.code == 0, (end.arguments, end.message)
-        run_in(list(end.arguments))
+        assert (end.codes[0], end.code) == (2, 0), (end.arguments, end.message)
         found.append(said_by(read_dataset(Path("out"))))
     assert sorted(found, key=repr) == sorted(expected, key=repr)
 
@@ -142,7 +139,6 @@ def test_inputs_of_different_layouts_are_converted_by_the_printed_flags(tmp_path
     found = []
     for end in follow(given, run_in):
         assert end.code == 0, end.message
-        run_in(list(end.arguments))
         found.append(said_by(read_dataset(Path("out"))))
     assert found == [(CLASSES, {}), ({"": 4}, {"cat": 4})]
 

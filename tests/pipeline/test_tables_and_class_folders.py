@@ -75,23 +75,6 @@ UNCLEAR = {
             lambda path: tuple(path.split("/")[:2]) if "/" in path else None,
         ],
     ),
-    "only one of two classes": (
-        together(
-            in_classes(kinds=("good", "bad")),
-            table("labels.csv", {f"good/good{n}.jpg": "good" for n in N}),
-        ),
-        [
-            labels_of({f"good/good{n}.jpg": "good" for n in N}),
-            lambda path: of_class(path) if "/" in path else None,
-        ],
-    ),
-    "other words, of some images": (
-        together(in_classes(), table("breeds.csv", dict([*BREEDS.items()][:9]))),
-        [
-            labels_of(dict([*BREEDS.items()][:9])),
-            lambda path: of_class(path) if "/" in path else None,
-        ],
-    ),
     "class folders in a folder": (
         together(
             in_classes("images/"),

@@ -248,13 +248,6 @@ ASKED = {
         with_table("image1,image2,label", lambda n: f"{n}.jpg,{(n + 1) % 10}.jpg,{n % 2}"),
         [UNLABELED],
     ),
-    "pairs in two folders": (
-        {
-            **{f"{side}/{n}.jpg": photo((side, n)) for side in "ab" for n in N},
-            "m.csv": table("path_a,path_b,changed", lambda n: f"a/{n}.jpg,b/{n}.jpg,{'yn'[n % 2]}"),
-        },
-        [UNLABELED],
-    ),
     "captions": (
         with_table("image,caption", lambda n: f"{n}.jpg,A dog runs over {n} hills"),
         [UNLABELED, labeled(lambda n: f"A dog runs over {n} hills")],
@@ -284,36 +277,15 @@ ASKED = {
         },
         [UNLABELED, labeled(lambda n: f"a dog {n}")],
     ),
-    "captions in JSON": (
-        {
-            **PHOTOS,
-            "list.jsonl": "".join(
-                f'{{"image": "images/{n}.jpg", "text": "a dog {n}"}}\n' for n in N
-            ).encode(),
-        },
-        [UNLABELED, labeled(lambda n: f"a dog {n}")],
-    ),
     "three images": (
         with_table(
             "anchor,positive,negative", lambda n: f"{n}.jpg,{(n + 1) % 10}.jpg,{(n + 2) % 10}.jpg"
         ),
         [UNLABELED],
     ),
-    "images of whales": (
-        with_table("Image,Id", lambda n: f"{n}.jpg,w_{n}f3"),
-        [UNLABELED, labeled(lambda n: f"w_{n}f3")],
-    ),
     "several classes, with |": (
         several("|"),
         [FIRST, labeled(lambda n: "cat|dog" if n % 2 else "dog")],
-    ),
-    "several classes, with ;": (
-        several(";"),
-        [FIRST, labeled(lambda n: "cat;dog" if n % 2 else "dog")],
-    ),
-    "several classes, with a comma": (
-        several(", "),
-        [FIRST, labeled(lambda n: "cat, dog" if n % 2 else "dog")],
     ),
     "several classes, with blanks": (
         with_table("image,tags", lambda n: f"{n}.jpg,{('haze', 'clear')[n % 2]} primary"),
@@ -354,10 +326,6 @@ ASKED = {
         with_table(
             "path,label,is_training", lambda n: f"images/{n}.jpg,{kind(n)},{int(n % 3 > 0)}"
         ),
-        [labeled(kind, lambda n: ("test", "train")[n % 3 > 0]), BY_KIND],
-    ),
-    "a flag for the test": (
-        with_table("path,label,is_test", lambda n: f"images/{n}.jpg,{kind(n)},{n % 3 == 0}"),
         [labeled(kind, lambda n: ("test", "train")[n % 3 > 0]), BY_KIND],
     ),
     "folds": (
@@ -446,10 +414,6 @@ ASKED = {
         rows(lambda n: f"images/{n}.jpg,{kind(n)},5,6,15,14\n"),
         [UNLABELED, BY_KIND],
     ),
-    "no header, and boxes after the number of the class": (
-        rows(lambda n: f"images/{n}.jpg,{n % 2},5,{4 + n % 3},{15 + n % 2},{13 - n % 4}\n"),
-        [UNLABELED, DIGITS],
-    ),
     "no header, and boxes by their size": (
         rows(lambda n: f"images/{n}.jpg,7,9,6,5,{kind(n)}\n"),
         [BY_KIND],
@@ -460,13 +424,6 @@ ASKED = {
             "labels_v2.csv": table("filename,label", lambda n: f"{n}.jpg,{kind(n + 1)}"),
         },
         [BY_KIND, labeled(lambda n: kind(n + 1))],
-    ),
-    "two versions without a header": (
-        {
-            **rows(lambda n: f"images/{n}.jpg,{kind(n)}\n", "a.csv"),
-            **rows(lambda n: f"images/{9 - n}.jpg,bird\n", "b.csv"),
-        },
-        [BY_KIND, labeled(lambda n: "bird")],
     ),
     "names that are in two splits": (
         {
@@ -547,23 +504,20 @@ ASKED = {
 def test_these_stop_and_every_printed_command_ends_right(name, tmp_path, run_in):
     files, expected = ASKED[name]
     write_files(tmp_path / "in", files)
-    code, _, err = run_in(["--input", "in"])
-    assert code == 2, err
     reached = []
     for end in follow(["--input", "in"], run_in):
-        assert end.code == 0, (end.arguments, end.message)
-        run_in(list(end.arguments))
+        assert (end.codes[0], end.code) == (2, 0), (end.arguments, end.message)
         fitting = [each for each in expected if contents(files, each) == each]
         assert fitting, (end.arguments, contents(files, expected[0]))
         reached += fitting
     assert [each for each in expected if each not in reached] == []
 
 
-@pytest.mark.parametrize("separator", ["|", ";", ", "])
+@pytest.mark.parametrize("separator", [";", ", "])
 def test_several_classes_of_a_cell_are_stored_apart(separator, tmp_path, run_in):
     write_files(tmp_path / "in", several(separator))
     end = next(iter(follow(["--input", "in"], run_in)))
-    run_in(list(end.arguments))
+    assert end.code == 0, end.message
     stored = Counter(
         tuple(features["image/class/text"]) for _, features in walk_dataset(Path("out"))
     )
@@ -573,7 +527,7 @@ def test_several_classes_of_a_cell_are_stored_apart(separator, tmp_path, run_in)
 def test_the_text_of_a_column_is_stored_as_a_feature(tmp_path, run_in):
     write_files(tmp_path / "in", ASKED["captions"][0])
     end = next(iter(follow(["--input", "in"], run_in)))
-    run_in(list(end.arguments))
+    assert end.code == 0, end.message
     stored = {features["caption"][0] for _, features in walk_dataset(Path("out"))}
     assert stored == {f"A dog runs over {n} hills".encode() for n in N}
 
@@ -582,7 +536,7 @@ def test_boxes_without_a_header_are_stored_where_that_is_chosen(tmp_path, run_in
     files = rows(lambda n: f"images/{n}.jpg,{kind(n)},6,4,18,12\n")
     write_files(tmp_path / "in", files)
     end = next(iter(follow(["--input", "in"], run_in)))
-    run_in(list(end.arguments))
+    assert end.code == 0, end.message
     found = read_dataset(Path("out"))
     assert Counter(each.boxes[0][0] for each in found) == {"cat": 5, "dog": 5}
     sides = {tuple(round(side, 5) for side in box[1:]) for each in found for box in each.boxes}
@@ -719,18 +673,14 @@ def test_tables_of_other_names_are_left_out_together_or_one_is_converted_alone(t
     assert ends[1].arguments[-1] == "ignore=[/one.csv, /two.csv]"
 
 
-@pytest.mark.parametrize("separator", ["|", ";", ","])
-def test_a_late_cell_with_several_classes_is_asked_about(separator, tmp_path, run_in):
+def test_a_late_cell_with_several_classes_is_asked_about(tmp_path, run_in):
     many = {f"images/{n:04}.jpg": photo(n % 10) for n in range(1600)}
     rows = [f"{n:04}.jpg,{kind(n)}" for n in range(1599)]
-    rows.append(f'1599.jpg,"cat{separator}dog"')
+    rows.append("1599.jpg,cat|dog")
     data = "\n".join(["image,label", *rows, ""]).encode()
     write_files(tmp_path / "in", {**many, "labels.csv": data})
     code, _, err = run_in(["--input", "in"])
-    assert (code, f"cells of label such as 'cat{separator}dog' seem to be several" in err) == (
-        2,
-        True,
-    )
+    assert (code, "cells of label such as 'cat|dog' seem to be several" in err) == (2, True)
     several, one = follow(["--input", "in"], run_in)
     assert (several.code, one.code) == (0, 0)
     assert (several.marker["classes"], one.marker["classes"]) == (2, 3)
@@ -740,7 +690,7 @@ def test_the_first_command_for_a_column_of_masks_stores_them(tmp_path, run_in):
     files = ASKED["masks and a class"][0]
     write_files(tmp_path / "in", files)
     end = next(iter(follow(["--input", "in"], run_in)))
-    run_in(list(end.arguments))
+    assert end.code == 0, end.message
     assert end.arguments[-8:] == (
         *("--set", "source.columns.uri=image", "--set", "source.columns.mask=mask"),
         *("--set", "source.columns.label=", "--set", "convention=deeplab"),

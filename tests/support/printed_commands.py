@@ -27,21 +27,30 @@ def printed_flags(message: str) -> Iterator[list[str]]:
 
 @dataclass(frozen=True)
 class End:
-    """How a way through the printed commands ends: the arguments, the exit code, the dataset's
-    marker if there is one, and the last message."""
+    """How a way through the printed commands ends: the arguments, the exit codes of all commands on
+    it, the dataset's marker if there is one, and the last message."""
 
     arguments: tuple[str, ...]
-    code: int
+    codes: tuple[int, ...]
     marker: dict[str, Any]
     message: str
 
+    @property
+    def code(self) -> int:
+        return self.codes[-1]
 
-def follow(arguments: list[str], run: Run, most: int = 4) -> Iterator[End]:
+
+def follow(
+    arguments: list[str], run: Run, most: int = 4, before: tuple[int, ...] = ()
+) -> Iterator[End]:
     """Runs a command, then every command that it prints, and so on; yields all ends.
+
+    The output of an end is there until the next end is asked for.
 
     Flags of a printed command replace those of the same name, as a user would type them.
     """
     code, out, err = run(arguments)
+    codes = (*before, code)
     message = "\n".join(line for line in err.splitlines() if line.startswith("error: "))
     for command in re.findall("`((?:cp|\\{) [^`]+)`", message):
         subprocess.run(["sh", "-ec", command], check=True)
@@ -49,11 +58,11 @@ def follow(arguments: list[str], run: Run, most: int = 4) -> Iterator[End]:
     if not code or not ways or not most:
         lines = out.strip().splitlines()
         marker = json.loads(lines[-1]) if not code and lines else {}
-        yield End(tuple(arguments), code, marker, message or err)
+        yield End(tuple(arguments), codes, marker, message or err)
         return
     for way in ways:
         assert way != arguments, f"the message advises what was typed: {message}"
-        yield from follow(way, run, most - 1)
+        yield from follow(way, run, most - 1, codes)
 
 
 def _combine(arguments: list[str], flags: list[str]) -> list[str]:

@@ -119,9 +119,7 @@ VECTOR = {"features": {"feature": {"field": "feature", "type": "float", "shape":
     "settings",
     [
         {},
-        {"images.moments": True},
         {"images.reencode": "always", "images.grayscale": "expand"},
-        {"images.reencode": "never"},
         {"images.resize.longest": 90, "images.store": "png"},
         {"images.store": "raw", "duplicates": "drop"},
         {

@@ -95,21 +95,11 @@ def write_label_studio(root, hostile):
     return root / "images/0.jpg"
 
 
-def write_yolo(root, hostile):
-    for folder in ("images", "labels"):
-        (root / folder).mkdir()
-    square = " ".join(str(side / length) for side, length in zip(SQUARE, SIZE * 4, strict=True))
-    (root / "labels/0.txt").write_text(f"0 {square}\n0 {hostile}\n", encoding="utf-8")
-    (root / "data.yaml").write_text("names: [cat]\n", encoding="utf-8")
-    return root / "images/0.jpg"
-
-
 WRITERS = {
     "coco": write_coco,
     "labelme": write_labelme,
     "cvat": write_cvat,
     "label_studio": write_label_studio,
-    "yolo": write_yolo,
 }
 
 
@@ -212,11 +202,6 @@ MASKS = {  # of the second object, whose box is stored or not: its fate
         "label_studio",
         {"points": [[math.nan, 1], [5, 5], [9, 1]], "polygonlabels": ["cat"]},
         None,
-    ),
-    "yolo: a long border": (
-        "yolo",
-        " ".join(str(value % 24 / 24) for value in FAR[:900_000]),
-        "bad_polygon",
     ),
 }
 

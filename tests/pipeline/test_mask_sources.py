@@ -210,8 +210,9 @@ LINES = {
 }
 
 
-@pytest.mark.parametrize("line", LINES)
-@pytest.mark.parametrize("is_faulty", [False, True], ids=["intact", "faulty"])
+@pytest.mark.parametrize(
+    ("line", "is_faulty"), [*zip(LINES, (False, True), strict=True)], ids=["intact", "faulty"]
+)
 def test_exclude_leaves_out_the_image_of_a_mask_without_a_trace(
     collection, line, is_faulty, convert, tmp_path, capsys
 ):
@@ -292,7 +293,11 @@ FAILURES = {
 }
 
 
-@pytest.mark.parametrize("failure", [*FAILURES, "changed"])
+@pytest.mark.parametrize(
+    ("collection", "failure"),
+    [*zip(("objects", "semantic", "objects"), (*FAILURES, "changed"), strict=True)],
+    indirect=["collection"],
+)
 def test_a_mask_that_cannot_be_read_for_a_while_is_read_by_the_next_run(
     collection, failure, convert, decoded, monkeypatch, tmp_path
 ):

@@ -132,13 +132,18 @@ def test_masks_are_those_that_other_libraries_draw_and_decode(convert, animals):
     assert verify_dataset(done.output, level="pixels").findings == ()
 
 
+def stacked_masks():
+    """The masks of the image with objects, of shape (objects, height, width)."""
+    nothing = np.zeros((HEIGHT, WIDTH), np.uint8)
+    drawings = [drawn(each) for each in SEGMENTATIONS]
+    return np.stack([nothing if each is None else each for each in drawings])
+
+
 @pytest.mark.parametrize("convention", ["tf_object_detection", "tfds"])
 def test_loading_gives_masks_as_arrays_if_asked(convert, animals, convention):
     settings = {**SETTINGS, "convention": convention, "labels.ids": "names"}
     done = convert(animals(), settings=settings)
-    nothing = np.zeros((HEIGHT, WIDTH), np.uint8)
-    drawings = [drawn(each) for each in SEGMENTATIONS]
-    expected = np.stack([nothing if each is None else each for each in drawings])
+    expected = stacked_masks()
     opened = recordmill.open(done.output, features="all", annotations=["masks"])["train"]
     loaded = recordmill.load(done.output, "train", features="all", annotations=["masks"])
     found = [each["masks"] for each in opened], [each["masks"].numpy() for each in loaded]
@@ -146,6 +151,11 @@ def test_loading_gives_masks_as_arrays_if_asked(convert, animals, convention):
         assert masks[0].shape == (0, HEIGHT, WIDTH)
         assert masks[1].dtype == np.uint8
         assert np.array_equal(masks[1], expected)
+
+
+def test_loaded_masks_are_resized_batched_and_left_out(convert, animals):
+    done = convert(animals(), settings={**SETTINGS, "labels.ids": "names"})
+    expected = stacked_masks()
     half = HEIGHT // 2, WIDTH // 2
     resized = recordmill.load(done.output, "train", image_size=half, annotations=["masks"])
     masks = sorted((each["masks"].numpy() for each in resized), key=len)

@@ -163,11 +163,9 @@ EDITS = {
     "broken": (broken, {"max_rejected": {"share": 0.2}}, 1),
     "littered": (littered, {}, 0),
     "more shards": (unchanged, {"shards.count": 5}, 0),
-    "fewer shards": (unchanged, {"shards.count": 1}, 0),
     "other splits": (unchanged, {"splits.fractions": {"train": 0.5, "val": 0.2, "test": 0.3}}, 0),
     "other ids": (unchanged, {"labels.offset": 5}, 0),
     "another convention": (unchanged, {"convention": "slim"}, 0),
-    "a mapping of one's own": (unchanged, {"convention": "tfds"}, 0),
     "a limit": (unchanged, {"limit": 13}, 0),
     "compressed": (grown, {"compression": "gzip"}, 2),
 }
@@ -450,7 +448,6 @@ def test_a_note_says_which_settings_keep_images_from_being_reused(
 @pytest.mark.parametrize(
     ("before", "after", "why"),
     [
-        ({}, {"keep.min_side": 12}, "keep.min_side: not set -> 12"),
         ({}, {"keep.min_sharpness": 1}, "keep.min_sharpness: not set -> 1.0"),
         ({"keep.min_sharpness": 1}, {}, "keep.min_sharpness: 1.0 -> not set"),
         ({"features": {"f": "color_histogram"}}, {}, "features.f"),
@@ -654,7 +651,7 @@ def sidecars_without_records(done):
     return sorted((done.output / "sidecars").glob("rejected-*.jsonl"))
 
 
-@pytest.mark.parametrize("count", [1, 4, 20])
+@pytest.mark.parametrize("count", [1, 20])
 def test_rows_of_shards_without_records_are_copied(
     count, partly_rejected, photos, convert, monkeypatch, tmp_path
 ):
@@ -856,17 +853,6 @@ def test_an_update_leaves_out_what_exclude_names(dataset, photos, convert, decod
     assert len(decoded) == 2  # those that are back
 
 
-@pytest.mark.runner
-def test_an_update_on_direct_runner(dataset, photos, convert, picture, tmp_path):
-    grown(photos, picture)
-    rebuilt = convert(photos, settings=SETTINGS, output=tmp_path / "rebuilt")
-    updated = convert(
-        photos, "--update", "--runner=DirectRunner", settings=SETTINGS, output=dataset.output
-    )
-    assert contents(updated) == contents(rebuilt)
-    assert updated.marker["run"]["images_reused"] == 20
-
-
 NAMES = st.sampled_from(
     [
         f"{label}/{number}.{kind}"
@@ -900,7 +886,7 @@ def make_edits(folder, edits, picture):
             os.utime(path, (TIME + 5, TIME + 5))
 
 
-@settings(max_examples=settings().max_examples // 3)  # each takes three conversions
+@settings(max_examples=settings().max_examples // 5)  # each takes three conversions
 @given(CHANGES, st.integers(1, 4), st.sampled_from([0.5, 0.7]))
 def test_drawn_edits_give_what_a_rebuild_gives(tmp_path_factory, request, edits, shards, share):
     tmp_path = tmp_path_factory.mktemp("drawn")
@@ -952,7 +938,7 @@ def keys_of(done):
     return {frozenset(json.loads(line)["key"] for line in lines) for lines in sidecars}
 
 
-@settings(max_examples=settings().max_examples // 3)  # each takes three conversions
+@settings(max_examples=settings().max_examples // 5)  # each takes three conversions
 @given(CHANGES, st.sampled_from(["none", "gzip"]), st.booleans())
 def test_drawn_edits_leave_the_files_of_untouched_shards(
     tmp_path_factory, request, edits, compression, has_versions
@@ -985,7 +971,7 @@ def test_drawn_edits_leave_the_files_of_untouched_shards(
 
 
 UNTOUCHED = {
-    **SAME,
+    "functions": SAME["functions"],
     "rejected": {"max_rejected": {"share": 0.5}},
     "excluded": {"exclude": "removed.txt"},
     "look-alikes": {"images.near_duplicates": True, "images.moments": True},

@@ -161,7 +161,7 @@ def test_loading_gives_semantic_masks_as_arrays(convert, segmented, tf):
     assert "segmentation" not in recordmill.open(done.output, annotations=[])["train"][0]
 
 
-@pytest.mark.parametrize("size", [(8, 12), (7, 31), (16, 24), (40, 5)])
+@pytest.mark.parametrize("size", [(7, 31), (40, 5)])
 def test_loaded_semantic_masks_are_resized_by_nearest_pixels(convert, segmented, tf, size):
     done = convert(segmented, settings=SETTINGS)
     resized = recordmill.load(done.output, image_size=size)

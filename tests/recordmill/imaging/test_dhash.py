@@ -91,7 +91,7 @@ def variants(photo):
 def test_copies_of_photographs_are_near_and_strangers_are_far(shared_data):
     hashes = []
     near = far = 0
-    for path in sorted((shared_data / "imagenet-flat").iterdir())[:40]:
+    for path in sorted((shared_data / "imagenet-flat").iterdir())[:12]:
         photo = Image.open(path).convert("RGB")
         hashes.append(hash_of(path.read_bytes()))
         for kind, image, options in variants(photo).values():

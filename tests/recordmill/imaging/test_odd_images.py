@@ -20,7 +20,7 @@ KNOWN_DIFFERENCES = {
 SETTINGS = ImageSettings()
 
 
-@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [6, pytest.param(1, marks=pytest.mark.slow)])
 def test_odd_images_are_accepted_and_rejected_as_expected(shared_data, step):
     folder = shared_data / "odd-images"
     with (folder / "expected.tsv").open(encoding="utf-8", newline="") as table:

@@ -29,7 +29,7 @@ def ppm(kind, width, height, largest, values, between=b" "):
 
 
 @pytest.mark.parametrize("kind", [2, 3, 5, 6])
-@pytest.mark.parametrize("largest", [1, 7, 100, 254, 255, 256, 1_000, 4_095, 65_534, 65_535])
+@pytest.mark.parametrize("largest", [1, 254, 256, 65_535])
 def test_samples_of_every_depth_are_scaled_as_pillow_scales_them(kind, largest):
     values = (
         np.linspace(0, largest, 4_096 * 3).astype(int)

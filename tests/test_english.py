@@ -161,7 +161,12 @@ def _quoted_words(tag: re.Match[str]) -> str:
 
 def messages() -> Iterator[tuple[str, str]]:
     """What the product says: see `make messages`."""
-    return _apart(_without_code(line for line in every_message() if line[1] not in FIXED))
+    return _apart(_without_code(line for line in _every_message() if line[1] not in FIXED))
+
+
+@cache
+def _every_message() -> list[tuple[str, str]]:
+    return [*every_message()]
 
 
 def explanations() -> Iterator[tuple[str, str]]:

@@ -61,7 +61,7 @@ def pets(tmp_path, picture):
 
 @pytest.mark.parametrize(
     ("convention", "compression"),
-    [*((name, "none") for name in OURS), ("default", "gzip")],
+    [*((name, "none") for name in OURS[::2]), ("default", "gzip")],
 )
 def test_our_dataset_comes_out_as_it_went_in(convention, compression, pets, tmp_path, convert):
     arguments = ["--set", f"convention={convention}", "--set", f"compression={compression}"]

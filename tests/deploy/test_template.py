@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
 from installed_wheel import environment_without_the_checkout
 from PIL import Image
 
@@ -85,6 +86,7 @@ def test_the_entry_file_only_calls_ours():
     assert code == ["from recordmill.pipeline.run import main", "main()"]
 
 
+@pytest.mark.slow
 def test_the_entry_file_converts_where_the_wheel_is_installed(installed, tmp_path):
     shutil.copy(REPO / "deploy" / "dataflow" / "main.py", tmp_path)
     for label in ("cat", "dog"):

@@ -58,15 +58,16 @@ def is_one_in_ten(case):
 
 
 ONE_IN_TEN = [case for case in CASES if is_one_in_ten(case)]
-"""Cases that `make test` runs in another pipeline and with earlier images, too, and that
-`make test-all` and `make test-prism` run on every runner."""
+"""Cases that `make test` runs in another pipeline, too, and that `make test-all` and
+`make test-prism` run on every runner."""
 
 ON_CLUSTERS = ("config_coco", "splits_stratify_group")
 """Those of them that clusters run, on which a job takes longer: one with boxes, and one with all
 groupings of the main job."""
 
 ON_DIRECT_RUNNER = (*ON_CLUSTERS, "labelme_masks", "images_function")
-"""Those of them that `make test` runs on DirectRunner and with Beam's writer, too."""
+"""Those of them that `make test` runs on DirectRunner, with Beam's writer and with earlier
+images."""
 
 
 def engines_of(case):
@@ -342,7 +343,14 @@ def test_a_conversion_within_another_pipeline_gives_the_same_dataset(
     assert found == expected, differences(expected, found)
 
 
-@pytest.mark.parametrize("case", ONE_IN_TEN, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=() if case.name in ON_DIRECT_RUNNER else pytest.mark.slow)
+        for case in ONE_IN_TEN
+    ],
+    ids=lambda case: case.name,
+)
 def test_reusing_the_images_of_an_earlier_dataset_gives_the_same_dataset(
     case, input_of, tmp_path, capsys
 ):

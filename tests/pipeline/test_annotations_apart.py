@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+import pytest
 from paired_inputs import photo
 from peer import as_box, read_dataset
 from printed_commands import write_files
+
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
 NAMES = ("a1", "b2", "c3", "d4")
 HEADER = "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax\n"

@@ -173,7 +173,7 @@ def test_a_read_only_disk(convert, photos, small_disk):
     )
 
 
-@pytest.mark.parametrize("size", ["0k", "16k", "52k", "60k", "76k", "96k"])
+@pytest.mark.parametrize("size", ["0k", "52k", "96k"])
 def test_a_full_disk(convert, class_folders, small_disk, state_of, tmp_path, size):
     root = class_folders(tmp_path / "photos", {"cat": 8}, size=(200, 200))
     noise = sum(path.stat().st_size for path in root.rglob("*.jpg"))

@@ -8,6 +8,8 @@ from importlib.metadata import version
 
 from recordmill.pipeline.import_beam import UNUSED_OF_BEAM
 
+import pytest
+
 CONVERT_AND_SAY_WHAT_IS_LOADED = """
 import json, os, sys
 from recordmill.pipeline.run import main
@@ -68,6 +70,7 @@ def test_beam_starts_no_thread_of_python_when_it_is_imported():
     assert child.stdout == "1\n"
 
 
+@pytest.mark.slow
 def test_threads_of_algebra_are_the_users_choice(tmp_path):
     out, answer = run("--input=nothing", f"--output={tmp_path}", OPENBLAS_NUM_THREADS="3")
     assert (json.loads(out)["status"], answer["code"], answer["algebra"]) == ("failed", 1, "3")

@@ -362,7 +362,7 @@ def test_the_night_after_a_breach_needs_nothing_done(convert, photos, tmp_path):
         ),
     ],
 )
-@pytest.mark.parametrize("flags", [[], ["--overwrite"], ["--plan"]])
+@pytest.mark.parametrize("flags", [["--overwrite"], ["--plan"]])
 def test_a_dataset_that_is_there_is_held_to_the_limits_too(
     convert, photos, settings, answer, flags
 ):

@@ -136,8 +136,10 @@ def test_a_started_job_is_waited_for(convert, photos, dataflow, tmp_path):
     assert json.loads((tmp_path / "outcome.json").read_bytes())["exit_code"] == 1
 
 
-@pytest.mark.parametrize("flag", ["--dry_run=True", "--template_location=gs://b/t"])
-@pytest.mark.parametrize("wait", ["--wait", "--no_wait"])
+@pytest.mark.parametrize(
+    ("flag", "wait"),
+    [("--dry_run=True", "--wait"), ("--template_location=gs://b/t", "--no_wait")],
+)
 def test_what_is_only_built_is_not_waited_for(convert, photos, dataflow, tmp_path, flag, wait):
     # The launcher of a flex template gives a template_location, and starts the job when this
     # process has ended well.

@@ -55,12 +55,17 @@ def test_parts_of_an_input_listed_by_workers_give_the_same_dataset(
 @pytest.mark.parametrize(
     "settings",
     [
-        {"duplicates": "drop"},
-        {"splits.group": "/(?P<group>[0-9])", "limit": 20},
         {"limit": 24, "splits.stratify": True},
         *(
-            pytest.param(each, marks=pytest.mark.slow)  # the steps of those above, fewer at once
-            for each in ({}, {"limit": 20}, {"splits.stratify": True}, {"duplicates": "together"})
+            pytest.param(each, marks=pytest.mark.slow)
+            for each in (
+                {},
+                {"limit": 20},
+                {"splits.stratify": True},
+                {"duplicates": "drop"},
+                {"duplicates": "together"},
+                {"splits.group": "/(?P<group>[0-9])", "limit": 20},
+            )
         ),
     ],
     ids=str,
@@ -74,7 +79,8 @@ def test_the_direct_runner_and_none(convert, choose_runner, collection, tmp_path
     assert_same(one, convert(collection, settings=settings, output=tmp_path / "other"))
 
 
-@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.slow
 def test_look_alikes_on_the_direct_runner_and_on_none(
     convert, choose_runner, look_alikes, tmp_path, processes
 ):
@@ -90,7 +96,6 @@ def test_look_alikes_on_the_direct_runner_and_on_none(
     assert_same(one, convert(look_alikes, settings=settings, output=tmp_path / "other"))
 
 
-@pytest.mark.runner
 def test_threads(convert, collection, reference, tmp_path):
     assert_same(
         reference, convert(collection, "--threads=4", settings=SETTINGS, output=tmp_path / "other")
@@ -101,7 +106,7 @@ def test_threads(convert, collection, reference, tmp_path):
 @pytest.mark.parametrize(
     ("flags", "settings"),
     [
-        (("--processes=2",), {}),
+        pytest.param(("--processes=2",), {}, marks=pytest.mark.slow),
         pytest.param(("--processes=4",), {"images.reencode": "always"}, marks=pytest.mark.slow),
         pytest.param(
             ("--processes=3", "--threads=2"),

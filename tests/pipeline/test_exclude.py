@@ -240,15 +240,6 @@ def test_a_malformed_list_is_refused(exclude, photos, tmp_path):
     )
 
 
-@pytest.mark.runner
-def test_on_direct_runner(exclude, photos):
-    done = exclude(
-        photos, ["key:cat/00.jpg", f"sha256:{sha256_of(photos / 'dog/02.jpg')}", "key:none"]
-    )
-    assert (done.code, done.marker["ledger"]["left_out"]) == (0, {"excluded": 2})
-    assert done.line["notes"][0].endswith("that fit nothing: 1")
-
-
 @pytest.mark.parametrize("by", ["key", "sha256"])
 def test_excluded_images_link_no_look_alikes(exclude, class_folders, tmp_path, by):
     root = class_folders(tmp_path / "photos", {"cat": 30})

@@ -43,6 +43,7 @@ def test_each_example_works_as_it_is_printed(tmp_path, run_command, capsys):
     assert len([*(folder / "nightly").glob("*/recordmill.json")]) == 2
 
 
+@pytest.mark.slow
 def test_the_example_of_the_analysis_works(tmp_path, run_command, capsys):
     pytest.importorskip("tensorflow_transform")
     folder = draw_collections(tmp_path)
@@ -53,6 +54,7 @@ def test_the_example_of_the_analysis_works(tmp_path, run_command, capsys):
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 def test_the_examples_of_the_completion_work_in_bash(tmp_path, capsys):
     program = Path(sys.executable).with_name("recordmill")
     if not program.exists():

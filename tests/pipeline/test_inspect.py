@@ -116,9 +116,14 @@ def test_the_report_is_made_again(ours, capsys):
     assert (ours / "report.html").read_bytes() == page
 
 
-@pytest.mark.parametrize("forged", [{"key": ["x"]}, {"sha256": ["x"]}], ids=repr)
 @pytest.mark.parametrize(
-    "more", [["--where", "cat/00.jpg"], ["--record", "cat/00.jpg"], ["--extract", "images"]]
+    ("forged", "more"),
+    [
+        ({"key": ["x"]}, ["--where", "cat/00.jpg"]),
+        ({"sha256": ["x"]}, ["--record", "cat/00.jpg"]),
+        ({"key": ["x"]}, ["--extract", "images"]),
+    ],
+    ids=repr,
 )
 def test_a_forged_row_of_a_sidecar_is_one_sentence(
     ours, tmp_path, monkeypatch, capsys, more, forged

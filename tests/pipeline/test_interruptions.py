@@ -235,6 +235,7 @@ sys.exit(launch(sys.argv[3:], build))
 """
 
 
+@pytest.mark.slow
 def test_kill_9_at_random_moments(convert, spawn, class_folders, tmp_path):
     root = class_folders(tmp_path / "photos", {"cat": 30, "dog": 30}, size=(400, 300))
     undisturbed = convert(root, settings=SETTINGS, output=tmp_path / "undisturbed")

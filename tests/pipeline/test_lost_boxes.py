@@ -265,16 +265,15 @@ def test_boxes_of_text_files_without_an_image_are_lost(convert, ships, tmp_path)
 
 
 @pytest.mark.parametrize(
-    ("image", "text"),
+    ("image", "text", "place"),
     [
-        ("d\u00e9cran 1.jpg", "d%C3%A9cran%201.txt"),
-        ("e\u0301.jpg", "\u00e9.txt"),
-        ("\u00e9.jpg", "e\u0301.txt"),
-        ("IMG_1.JPG", "img_1.txt"),
-        ("img_1.jpg", "IMG_1.TXT"),
+        ("d\u00e9cran 1.jpg", "d%C3%A9cran%201.txt", "labels"),
+        ("e\u0301.jpg", "\u00e9.txt", "beside"),
+        ("\u00e9.jpg", "e\u0301.txt", "labels"),
+        ("IMG_1.JPG", "img_1.txt", "beside"),
+        ("img_1.jpg", "IMG_1.TXT", "labels"),
     ],
 )
-@pytest.mark.parametrize("place", ["labels", "beside"])
 def test_a_text_file_is_matched_to_its_image_in_spite_of_its_spelling(
     convert, ships, image, text, place
 ):

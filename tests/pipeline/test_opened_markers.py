@@ -55,6 +55,7 @@ def test_a_run_opens_no_marker_without_a_reason(opened):
     }
 
 
+@pytest.mark.slow
 def test_a_run_with_versions_opens_no_marker_without_a_reason(opened):
     assert opened("--versions") == {"out/PLAN/.staging-PLAN/recordmill.json": 1}
     assert opened("--versions", "--update") == {

@@ -45,9 +45,7 @@ def test_a_rerun_with_overwrite_keeps_the_same_dataset_too(convert, photos, publ
 @pytest.mark.parametrize(
     ("settings", "difference"),
     [
-        ({"images.quality": 80}, "images.quality: 95 -> 80"),
         ({"seed": 7, "convention": "tutorial"}, "convention: default -> tutorial, seed: 0 -> 7"),
-        ({"shards.count": 3}, "shards.count: 2 -> 3"),
         ({"splits.fractions": {"train": 0.5, "test": 0.5}}, "splits.fractions.test: 0.4 -> 0.5"),
     ],
 )
@@ -155,8 +153,9 @@ def test_a_users_file_with_the_name_of_a_shard_is_refused(convert, photos, tmp_p
     assert mine.read_text() == "mine"
 
 
-@pytest.mark.parametrize("flag", ["--overwrite", "--update"])
-@pytest.mark.parametrize("name", ["my-all-1-2.bin", "label_map.pbtxt"])
+@pytest.mark.parametrize(
+    ("name", "flag"), [("my-all-1-2.bin", "--overwrite"), ("label_map.pbtxt", "--update")]
+)
 def test_a_users_file_next_to_a_dataset_with_the_name_of_a_new_file_is_refused(
     convert, photos, published, state_of, flag, name
 ):

@@ -102,15 +102,12 @@ def test_importing_the_commands_changes_no_logging():
 @pytest.mark.parametrize(
     ("flags", "last"),
     [
-        (
+        pytest.param(
             ["--input=s3://bucket/photos", "--output=dataset", "--s3-region-name=x"],
             "error: there is no flag --s3-region-name: did you mean --s3_region_name?",
+            marks=pytest.mark.slow,
         ),
         (["verify", "shelf://bucket/dataset"], "error: shelf://bucket/dataset cannot be read: "),
-        (
-            ["--input=nothing", "--output=dataset", "--plan"],
-            "error: the input nothing does not exist",
-        ),
     ],
 )
 def test_missing_extras_of_beam_are_not_mentioned(flags, last, tmp_path):

@@ -114,7 +114,7 @@ def test_images_spread_over_all_splits_by_hash(convert, class_folders, tmp_path)
     assert abs(counts["test"] - 60) < 35
 
 
-@pytest.mark.parametrize("limit", [1, 7, 40, 1000])
+@pytest.mark.parametrize("limit", [7, 1000])
 def test_limit_takes_that_many(convert, forty, limit):
     fractions = {"train": 1.0} if limit == 1 else FRACTIONS
     done = convert(forty, settings={"limit": limit, "splits.fractions": fractions})

@@ -12,6 +12,8 @@ from recordmill.schemas.dataset.outcome import (
     PlannedNumbers,
 )
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 LEDGER = {
     "listed": 1300,
     "written": 1234,

@@ -193,6 +193,7 @@ def test_verify_and_inspect(run, project, dataset):
     assert run(project, "recordmill", "inspect", "dataset", "--record=train:0").returncode == 0
 
 
+@pytest.mark.slow
 def test_the_processes_of_large_datasets_and_of_the_analysis(run, project, dataset):
     (project / "processes.py").write_text(
         "from recordmill.pipeline.attempt import _run_analysis\n"

@@ -89,6 +89,7 @@ def test_a_breach_is_mailed_and_the_night_after_publishes(night, tmp_path):
     assert statuses(tmp_path) == ["published", "failed", "published"]
 
 
+@pytest.mark.slow
 def test_a_bad_night_is_mailed_as_one_line(night, tmp_path):
     draw(tmp_path / "photos", 12)
     for number in range(12):

@@ -58,16 +58,15 @@ def is_one_in_ten(case):
 
 
 ONE_IN_TEN = [case for case in CASES if is_one_in_ten(case)]
-"""Cases that `make test` runs in another pipeline, too, and that `make test-all` and
-`make test-prism` run on every runner."""
+"""Cases that `make test-all` and `make test-prism` run on every runner."""
 
 ON_CLUSTERS = ("config_coco", "splits_stratify_group")
 """Those of them that clusters run, on which a job takes longer: one with boxes, and one with all
 groupings of the main job."""
 
-ON_DIRECT_RUNNER = (*ON_CLUSTERS, "labelme_masks", "images_function")
-"""Those of them that `make test` runs on DirectRunner, with Beam's writer and with earlier
-images."""
+ON_DIRECT_RUNNER = (*ON_CLUSTERS, "labelme_masks")
+"""Those of them that `make test` runs on DirectRunner, with Beam's writer, with earlier images and
+in another pipeline."""
 
 
 def engines_of(case):
@@ -313,9 +312,20 @@ def test_golden(case, way, input_of, beam_flags, tmp_path, capsys, request):
 
 
 PIPELINES = [
-    pytest.param(case, way, id=f"{case.name}-{way}", marks=MARKS.get(way, ()))
-    for case in ONE_IN_TEN
-    for way in ("without a runner", *engines_of(case))
+    *(
+        pytest.param(
+            case,
+            "without a runner",
+            id=case.name,
+            marks=() if case.name in ON_DIRECT_RUNNER else pytest.mark.slow,
+        )
+        for case in ONE_IN_TEN
+    ),
+    *(
+        pytest.param(case, way, id=f"{case.name}-{way}", marks=MARKS.get(way, ()))
+        for case in ONE_IN_TEN
+        for way in engines_of(case)
+    ),
 ]
 """Cases, and the pipelines of one's own in which they are made."""
 

@@ -266,7 +266,10 @@ def kill_at(convert, photos, number):
         os._exit(1)
 
 
-@pytest.mark.parametrize("writer", [(BEAM,), ()], ids=["beam", "recordmill"])
+@pytest.mark.parametrize(
+    "writer",
+    [pytest.param((BEAM,), id="beam"), pytest.param((), id="recordmill", marks=pytest.mark.slow)],
+)
 def test_a_run_that_is_killed_between_renames_is_not_in_the_way(photos, convert, writer):
     assert kill_at(convert, photos, 7) == (107, 2)
     output = photos.parent / "dataset"
@@ -282,6 +285,7 @@ def test_a_run_that_is_killed_between_renames_is_not_in_the_way(photos, convert,
     assert any(each.startswith(note) for each in done.line["notes"])
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_discarded_with_what_it_had_moved(photos, convert):
     assert kill_at(convert, photos, 7) == (107, 2)
     before = left_in(photos.parent / "dataset")
@@ -317,6 +321,7 @@ def test_the_main_job_waits_for_it_and_refuses_what_it_wrote(photos, convert):
     assert {name: (done.output / name).read_bytes() for name in before} == before
 
 
+@pytest.mark.slow
 def test_an_interruption_leaves_an_empty_output(photos, convert, monkeypatch):
     from recordmill.transforms import write_with_beam
 

@@ -129,7 +129,7 @@ MASKS = {  # of the second object, whose box is stored or not: its fate
     ),
     "coco: many runs": (
         "coco",
-        {"segmentation": {"size": [16, 24], "counts": [0] * 5_000_000}},
+        {"segmentation": {"size": [16, 24], "counts": [0] * 500_000}},
         "bad_rle",
     ),
     "coco: packed text": (

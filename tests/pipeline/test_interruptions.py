@@ -257,7 +257,10 @@ def test_kill_9_at_random_moments(convert, spawn, class_folders, tmp_path):
 @pytest.mark.parametrize("processes", [pytest.param(1, marks=pytest.mark.slow), 3])
 @pytest.mark.parametrize(
     ("number", "code", "how"),
-    [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "stopped by a signal")],
+    [
+        pytest.param(signal.SIGINT, 130, "interrupted", marks=pytest.mark.slow),
+        (signal.SIGTERM, 143, "stopped by a signal"),
+    ],
 )
 def test_a_signal_ends_a_run_with_one_sentence(
     spawn, convert, many, tmp_path, number, code, how, processes

@@ -146,10 +146,6 @@ def broken(folder, picture):
     write(folder, "cat/3.jpg", picture(("cat", 3))[:300], TIME + 9)
 
 
-def littered(folder, picture):
-    write(folder, "cat/Thumbs.db", b"made by a system")
-
-
 def unchanged(folder, picture):
     pass
 
@@ -161,10 +157,8 @@ EDITS = {
     "touched": (touched, {}, 0),
     "relabeled": (relabeled, {}, 10),
     "broken": (broken, {"max_rejected": {"share": 0.2}}, 1),
-    "littered": (littered, {}, 0),
     "more shards": (unchanged, {"shards.count": 5}, 0),
     "other splits": (unchanged, {"splits.fractions": {"train": 0.5, "val": 0.2, "test": 0.3}}, 0),
-    "other ids": (unchanged, {"labels.offset": 5}, 0),
     "another convention": (unchanged, {"convention": "slim"}, 0),
     "a limit": (unchanged, {"limit": 13}, 0),
     "compressed": (grown, {"compression": "gzip"}, 2),
@@ -450,7 +444,6 @@ def test_a_note_says_which_settings_keep_images_from_being_reused(
     [
         ({}, {"keep.min_sharpness": 1}, "keep.min_sharpness: not set -> 1.0"),
         ({"keep.min_sharpness": 1}, {}, "keep.min_sharpness: 1.0 -> not set"),
-        ({"features": {"f": "color_histogram"}}, {}, "features.f"),
         ({"images.near_duplicates": True}, {}, "images.near_duplicates: True -> False"),
     ],
 )
@@ -761,9 +754,7 @@ def test_the_digests_of_a_reference_are_computed_once(
     assert digested == {(key, what): 1 for key in keys for what in ("own", "source")}
 
 
-@pytest.mark.parametrize(
-    "settings", [{"images.reencode": "always"}, {"duplicates": "drop"}, {"duplicates": "together"}]
-)
+@pytest.mark.parametrize("settings", [{"images.reencode": "always"}, {"duplicates": "drop"}])
 def test_no_byte_of_an_unchanged_source_is_read(
     settings, photos, convert, picture, decoded, monkeypatch, tmp_path
 ):

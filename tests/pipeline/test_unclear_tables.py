@@ -674,9 +674,9 @@ def test_tables_of_other_names_are_left_out_together_or_one_is_converted_alone(t
 
 
 def test_a_late_cell_with_several_classes_is_asked_about(tmp_path, run_in):
-    many = {f"images/{n:04}.jpg": photo(n % 10) for n in range(1600)}
-    rows = [f"{n:04}.jpg,{kind(n)}" for n in range(1599)]
-    rows.append("1599.jpg,cat|dog")
+    many = {f"images/{n:04}.jpg": photo(n % 10) for n in range(1100)}
+    rows = [f"{n:04}.jpg,{kind(n)}" for n in range(1099)]
+    rows.append("1099.jpg,cat|dog")
     data = "\n".join(["image,label", *rows, ""]).encode()
     write_files(tmp_path / "in", {**many, "labels.csv": data})
     code, _, err = run_in(["--input", "in"])

@@ -28,8 +28,8 @@ HUGE, MANY = 10.0**300, 1_000_000
 SQUARE = [2, 3, 9, 3, 9, 9, 2, 9]
 
 
-def encode_bomb(side=30_000):
-    """A PNG of 110 kB that would take a gigabyte."""
+def encode_bomb(side=12_000):
+    """A PNG of 20 kB that would take 144 MB."""
     file = io.BytesIO()
     Image.new("1", (side, side)).save(file, "PNG")
     return file.getvalue()

@@ -563,6 +563,7 @@ def test_what_is_left_out_does_not_count_as_rejected(convert, tmp_path, class_fo
 
 @pytest.mark.runner
 @pytest.mark.usefixtures("own")
+@pytest.mark.slow
 def test_beams_writer_leaves_the_same_images_out(convert, photos):
     Image.new("RGB", (24, 16), (9, 9, 9)).save(photos / "cat/black.png")
     Image.new("RGB", (9, 9), (200, 9, 9)).save(photos / "cat/small.png")

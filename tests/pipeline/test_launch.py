@@ -359,6 +359,7 @@ def test_on_a_terminal_an_error_appears_once(shown_by, flags, lines):
     assert len(shown.splitlines()) == lines
 
 
+@pytest.mark.slow
 def test_on_a_terminal_a_failed_run_says_its_error_once(shown_by, photos, tmp_path):
     (photos / "cat/text.jpg").write_bytes(b"not a picture")
     code, shown = shown_by(
@@ -476,6 +477,7 @@ def test_a_quiet_run_that_fails_writes_its_errors_alone(convert, photos, tmp_pat
 
 
 @pytest.mark.runner
+@pytest.mark.slow
 def test_a_verbose_run_shows_the_messages_of_beam(spawn, photos, tmp_path):
     places = f"--input={photos}", f"--output={tmp_path / 'dataset'}", "--set=report=false"
     _, shown = spawn(*places, "--verbose").communicate(timeout=120)

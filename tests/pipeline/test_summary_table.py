@@ -197,7 +197,10 @@ def test_a_run_shows_how_wrong_its_price_was():
         (("--plan",), {}, PlannedNumbers),
         ((), {}, DatasetNumbers),
         pytest.param(
-            ("--writer=beam",), {"shards.count": 2}, DatasetNumbers, marks=pytest.mark.runner
+            ("--writer=beam",),
+            {"shards.count": 2},
+            DatasetNumbers,
+            marks=(pytest.mark.runner, pytest.mark.slow),
         ),
         (("--versions",), {}, DatasetNumbers),
         ((), {"max_rejected": {"count": 0, "share": 0}}, FailedNumbers),

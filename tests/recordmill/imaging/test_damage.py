@@ -182,7 +182,9 @@ def test_a_truncated_jpeg_with_an_appended_end_marker_is_found(photo, save, shar
 
 
 def test_cut_photographs_are_found_and_whole_ones_pass(shared_data):
-    photographs = [path.read_bytes() for path in sorted((shared_data / "imagenet-flat").iterdir())]
+    photographs = [
+        path.read_bytes() for path in sorted((shared_data / "imagenet-flat").iterdir())[::2]
+    ]
     assert {outcome(data) for data in photographs} == {None}
     for share in (0.3, 0.9):
         codes = [outcome(data[: int(len(data) * share)] + b"\xff\xd9") for data in photographs]

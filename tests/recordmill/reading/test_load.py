@@ -83,6 +83,7 @@ def test_features_label_names_and_class_weights_are_available(animal_dataset):
     ]
 
 
+@pytest.mark.slow
 def test_a_small_model_learns_from_it(tf, tmp_path, convert_with):
     for name, shade in (("dark", 40), ("light", 210)):
         (tmp_path / name).mkdir()

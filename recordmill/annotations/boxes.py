@@ -451,9 +451,10 @@ def place_boxes(
     drawn_on, evidence = _find_orientation(given, geometry, settings)
     size = (1, 1) if given.fractions else geometry.frame_size(drawn_on)
     placed, dropped = list[_PlacedBox](), list[DroppedAnnotation]()
-    located = dict[int, PlacedSides | None]()
+    located, shown = dict[int, PlacedSides | None](), list[str]()
     for index, (box, label) in enumerate(zip(given.boxes, given.labels, strict=True)):
         found = _BoxCandidate(index, label, _as_fractions(box, size), label_map)
+        shown.append(found.name or found.shown)
         if found.fault and settings.invalid == "reject" and not found.is_renamed_away:
             detail = f"box {index + 1} of {len(given.boxes)} is {found.fault}"
             raise Rejected("encode", "bad_boxes", detail)
@@ -480,7 +481,6 @@ def place_boxes(
         "box_label_texts": [name.encode() for name in names],
         **values,
     }
-    shown = [label_map.name_for(label) or label_map.shown(label) for label in given.labels]
     objects = PlacedObjects(len(shown), [box.at for box in placed], shown, drawn_on, sides)
     outcome = AnnotationOutcome(counts, dropped, located=located)
     return PlacedAnnotations(fields, names, outcome, objects)
@@ -580,7 +580,8 @@ def _place_areas(
     given: Sequence[float | None], placed: Sequence[_PlacedBox], geometry: "Geometry"
 ) -> list[float]:
     """Scales annotated areas to the stored image; no area exceeds that of its clipped box."""
-    areas = (math.nan if area is None else area * geometry.area_scale for area in given)
+    scale = geometry.area_scale
+    areas = (math.nan if area is None else area * scale for area in given)
     return [min(area, box.most_area) for area, box in zip(areas, placed, strict=True)]
 
 

@@ -259,6 +259,8 @@ def read_geometry(data: bytes, image: PreparedImage, settings: ImageSettings) ->
 def turn_box(box: Box, orientation: int) -> Box:
     """Returns a box in fractions of the image after rotation by `orientation`."""
     left, top, right, bottom = box
+    if orientation == 1:
+        return min(left, right), min(top, bottom), max(left, right), max(top, bottom)
     (x, y), (other_x, other_y) = (
         turn_point(*corner, (1, 1), orientation) for corner in ((left, top), (right, bottom))
     )

@@ -6,9 +6,9 @@ import subprocess
 import sys
 from importlib.metadata import version
 
-from recordmill.pipeline.import_beam import UNUSED_OF_BEAM
-
 import pytest
+
+from recordmill.pipeline.import_beam import UNUSED_OF_BEAM
 
 CONVERT_AND_SAY_WHAT_IS_LOADED = """
 import json, os, sys

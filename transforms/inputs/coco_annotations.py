@@ -4,7 +4,7 @@ import math
 import posixpath
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Annotated, Any
 
@@ -114,30 +114,31 @@ class ObjectAttributes:
 
     Attributes:
         rotation: the angle of the box in degrees.
-        values: other attributes by name.
+        values: names and values of other attributes.
         unusable: how many are not one value, such as lists.
     """
 
     rotation: float = 0.0
-    values: Mapping[str, str] = field(default_factory=dict)
+    values: tuple[tuple[str, str], ...] = ()
     unusable: int = 0
 
 
 _NO_ATTRIBUTES = ObjectAttributes()
+"""The default: pydantic would copy one that has no hash for each annotation."""
 
 
 def _read_attributes(attributes: Any) -> ObjectAttributes:
     """Reads attributes, and the rotation that CVAT writes among them."""
     if not isinstance(attributes, dict):
         return ObjectAttributes(unusable=int(bool(attributes)))
-    values, unusable = dict[str, str](), 0
+    values, unusable = list[tuple[str, str]](), 0
     for name, value in attributes.items():
         text = read_attribute(value)
         if text is None:
             unusable += bool(value)
         elif name != "rotation":
-            values[name] = text
-    return ObjectAttributes(angle_of(attributes.get("rotation")), values, unusable)
+            values.append((name, text))
+    return ObjectAttributes(angle_of(attributes.get("rotation")), tuple(values), unusable)
 
 
 _FLAGS = ("difficult", "truncated", "occluded")
@@ -205,7 +206,7 @@ class Annotation(BaseModel, extra="allow"):
 
     def find_corners(self) -> Sequence[float] | None:
         """Returns x and y of the corners of a rotated box; None if it is upright."""
-        if _is_absent(self.bbox) or not self.find_box()[1]:
+        if not self.attributes.rotation or _is_absent(self.bbox) or not self.find_box()[1]:
             return None
         x, y, width, height = map(_as_number, self.bbox)
         return corners_of_rectangle((x, y, x + width, y + height), self.attributes.rotation)
@@ -253,7 +254,7 @@ def _explain_missing_boxes(objects: Iterable[Annotation]) -> str:
 def _is_absent(bbox: Any) -> bool:
     """Returns whether an annotation has no box: null, an empty list, or nothing but NaN."""
     sides = bbox if isinstance(bbox, list) else [bbox]
-    return all(side is None or (isinstance(side, float) and math.isnan(side)) for side in sides)
+    return all(side is None or side != side for side in sides)  # NaN differs from itself
 
 
 def _as_number(side: Any) -> float:

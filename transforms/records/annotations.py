@@ -1,7 +1,7 @@
 """Completes records with the annotations of their images, and counts these."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from recordmill.annotations.annotation import (
@@ -11,7 +11,7 @@ from recordmill.annotations.annotation import (
     PlacedAnnotations,
     ReadFile,
 )
-from recordmill.annotations.kinds import KINDS
+from recordmill.annotations.kinds import KINDS, list_stored
 from recordmill.schemas.dataset.side_files import Row
 from recordmill.schemas.dataset.totals import AnnotationCounts, AnnotationTotals, LostExample
 from recordmill.schemas.image_ref import ImageRef
@@ -74,11 +74,19 @@ def _place_all(carried: Mapping[str, bytes], on: AnnotatedImage) -> dict[str, Pl
     return placed
 
 
-def fill_fields(placed: Mapping[str, PlacedAnnotations], on: AnnotatedImage) -> dict[str, Any]:
-    """Returns the fields of kinds that an image's objects have none of, as other images' do."""
+def fill_fields(
+    placed: Mapping[str, PlacedAnnotations], on: AnnotatedImage, stored: Collection[str]
+) -> dict[str, Any]:
+    """Returns the fields of kinds that an image's objects have none of, as other images' do.
+
+    Args:
+        placed: what its objects have, by kind.
+        on: the image.
+        stored: the fields of a record.
+    """
     found: dict[str, Any] = {}
-    for name, kind in KINDS.items():
-        if name not in placed:
+    for kind in list_stored(stored):
+        if kind.name not in placed:
             found |= kind.fill(on)
     return found
 

@@ -424,7 +424,7 @@ def build_record(
         on = AnnotatedImage(data, image, settings, label_map)
         placed = _place_annotations(ref, on)
         own.update(item for each in placed.values() for item in each.fields.items())
-        own.update(fill_fields(placed, on))
+        own.update(fill_fields(placed, on, layout.fields))
         outcomes = {name: each.outcome for name, each in placed.items()}
         row.annotations = describe_outcomes(outcomes)
         counted = (each.classes for name, each in placed.items() if KINDS[name].has_classes)

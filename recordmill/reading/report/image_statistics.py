@@ -199,6 +199,9 @@ includes all smaller ones."""
 HEAT_CELLS = 24
 """The rows and columns of the heat map of objects."""
 
+_EDGES = np.linspace(0, 1, HEAT_CELLS + 1)
+"""Where its cells begin and end along a side."""
+
 
 @dataclass(slots=True)
 class Column:
@@ -238,18 +241,24 @@ class ObjectPlaces:
 
     def add(self, shapes: Iterable[Shape]) -> None:
         """Adds the objects of one record."""
+        sides, shares = list[Sequence[float]](), list[float]()
         for shape in shapes:
             if shape.sides is not None and shape.share is not None:
-                self.areas += count_by_size(np.array([shape.share * 2.0**AREA_BINS]), AREA_BINS, 1)
-                left, top, right, bottom = shape.sides
-                self.heat += np.outer(_cover_cells(top, bottom), _cover_cells(left, right))
+                sides.append(shape.sides)
+                shares.append(shape.share)
                 self.shares.setdefault(shape.class_name or "", []).append(shape.share)
+        if shares:
+            self.areas += count_by_size(np.array(shares) * 2.0**AREA_BINS, AREA_BINS, 1)
+            left, top, right, bottom = np.array(sides).T
+            self.heat += _cover_cells(top, bottom).T @ _cover_cells(left, right)
 
 
-def _cover_cells(start: float, end: float) -> NDArray[np.float64]:
-    """Returns the part of each cell along a side between two fractions of the side."""
-    edges = np.linspace(0, 1, HEAT_CELLS + 1)
-    covered: NDArray[np.float64] = np.minimum(end, edges[1:]) - np.maximum(start, edges[:-1])
+def _cover_cells(starts: NDArray[np.float64], ends: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the part of each cell along a side between fractions of the side.
+
+    The result is of shape (objects, cells).
+    """
+    covered = np.minimum(ends[:, None], _EDGES[1:]) - np.maximum(starts[:, None], _EDGES[:-1])
     return np.clip(covered * HEAT_CELLS, 0, 1)
 
 

@@ -7,6 +7,7 @@ from recordmill.annotations.segmentation import SEGMENTATION
 from recordmill.schemas.conventions import Convention, ConventionFeature
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import EACH_ATTRIBUTE, IMAGE_FIELDS, PIXEL_FIELDS, family_of
+from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.pages import find_page
 from recordmill.schemas.settings.annotation_fields import MASK_FIELDS
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
@@ -128,11 +129,22 @@ def _check_semantic_masks(layout: ExampleLayout) -> None:
             f"({convention.title}) stores semantic masks, and the source gives none: choose "
             "another convention, or name a manifest's column of masks in source.columns.mask",
         )
-    source, ids = layout.settings.source, layout.settings.labels.ids
-    if source.names_mask_ids and source.gives_labels and ids != "integers":
+    if layout.settings.source.names_mask_ids and layout.settings.source.gives_labels:
+        _check_ids_of_masks(layout.settings.labels)
+
+
+def _check_ids_of_masks(labels: LabelSettings) -> None:
+    """Raises SettingError unless classes keep the ids that masks have."""
+    if labels.classes:
+        raise SettingError(
+            "labels.classes",
+            "gives classes new ids, and they have the ids that are in masks: remove it and set "
+            "labels.ids=integers; labels.rename={NAME: null} leaves a class out",
+        )
+    if labels.ids != "integers":
         raise SettingError(
             "labels.ids",
-            f"is {ids}, and classes have the ids that are in masks: set labels.ids=integers",
+            f"is {labels.ids}, and classes have the ids that are in masks: set labels.ids=integers",
         )
 
 

@@ -120,7 +120,7 @@ class Segmentation:
         Args:
             values: the pixels of the file.
             label_map: class ids.
-            ignored: the id of pixels of no class, or of one that `labels.rename` drops.
+            ignored: the id of pixels of no class, or of one that `labels` leaves out.
 
         Raises:
             OutlineError: `unknown_mask_value`: a value has no class, or a class no id that fits.
@@ -134,6 +134,8 @@ class Segmentation:
             except LeftOut:
                 continue
             except Rejected as rejected:
+                if isinstance(label, str) and label_map.leaves_out(label):
+                    continue
                 raise _bad_segment(value, rejected.detail) from None
             if number is None or number >= ignored:
                 more = "; --set masks=png16 stores larger ones" if ignored == IGNORED_ID else ""
@@ -253,7 +255,7 @@ class SegmentationKind(AnnotationKind):
     def find_remarks(
         self, entry: AnnotationEntry, record: str, settings: "DatasetSettings"
     ) -> Iterator[str]:
-        """Yields remarks on ids without a name or from JPEG, and on masks that are all 0."""
+        """Yields remarks on ids without a name or from JPEG, and on masks without a class."""
         noted = entry.noted or {}
         if unnamed := noted.get("unnamed_ids", 0):
             yield (
@@ -264,6 +266,11 @@ class SegmentationKind(AnnotationKind):
             yield (
                 f"{say_count(lossy, self.unit, 'is')} in JPEG, which changes ids: store masks as "
                 "PNG, or set source.mask_threshold if they have two levels."
+            )
+        if void := noted.get("without_class", 0):
+            yield (
+                f"{say_count(void, self.unit, 'has')} no pixel of a class in labels.classes: all "
+                "pixels have the ignored id."
             )
         if entry.written and noted.get("all_zero", 0) == entry.written:
             yield (
@@ -392,17 +399,22 @@ def _place_ids(
 def _find_oddities(
     ids: "NDArray[np.uint8] | NDArray[np.uint16]", given: Segmentation, on: AnnotatedImage
 ) -> Iterator[str]:
-    """Yields `all_zero` for a threshold that no value reaches, `lossy_ids` and `unnamed_ids`."""
+    """Yields `all_zero` for a threshold that no value reaches, and other notes on the ids.
+
+    They are `without_class` if `labels.classes` leaves no pixel, `lossy_ids` and `unnamed_ids`.
+    """
     import numpy as np
 
     if given.threshold is not None and not ids.any():
         yield "all_zero"
     if given.threshold is None and given.file.lower().endswith(_LOSSY):
         yield "lossy_ids"
+    ignored = _ignored_id(on.settings.masks == "png16")
+    if given.classes and on.label_map.is_chosen and (ids == ignored).all():
+        yield "without_class"
     named = on.label_map.ids.values()
     if on.settings.source.names_mask_ids and named:
         found = np.flatnonzero(np.bincount(ids.ravel()))
-        ignored = _ignored_id(on.settings.masks == "png16")
         if {*found.tolist()} - {*named, ignored}:
             yield "unnamed_ids"
 

@@ -159,6 +159,15 @@ def test_classes_are_renamed_and_dropped_in_semantic_masks(convert, panoptic):
     assert np.array_equal(semantic(read_features(done)["plain.jpg"]), expected)
 
 
+def test_pixels_of_classes_that_are_not_chosen_are_ignored(convert, panoptic):
+    done = convert(panoptic, settings=CLASSES | {"labels.classes": ["sky", "car"]})
+    assert done.code == 0, done.stderr
+    table = {0: 255, 300: 255, 5: 1, 70000: 0}
+    expected = np.vectorize(table.get)(segments(panoptic, "plain"))
+    assert np.array_equal(semantic(read_features(done)["plain.jpg"]), expected)
+    assert marker(done)["annotations"]["segmentation"]["dropped"]["unknown_mask_value"] == 2
+
+
 def test_folders_of_pngs_are_found_in_the_input_or_named(convert, panoptic):
     for split in ("train", "val"):
         (panoptic / f"annotations/panoptic_{split}2017").rename(panoptic / f"panoptic_{split}2017")

@@ -26,12 +26,13 @@ from recordmill.schemas.conventions import Convention, ConventionFeature, load_c
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import EACH_ATTRIBUTE, encode_example, family_of, parse_example
 from recordmill.schemas.image_ref import ImageRef, SourceFile
-from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.label_map import LabelMap, LabelSettings
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout, ShardSettings
 from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.coco import Coco
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
+from recordmill.transforms.inputs.sources.image_masks import ImageMasks
 from recordmill.transforms.inputs.sources.imagefolder import ImageFolder
 from recordmill.transforms.inputs.sources.labelme import LabelMe
 from recordmill.transforms.inputs.sources.manifest import Manifest
@@ -307,3 +308,13 @@ def test_a_taken_name():
         match=r"the feature name 'image/height' is taken: choose another, such as x/image/",
     ):
         check_features(layout("tf_object_detection", source))
+
+
+def test_classes_of_masks_keep_the_ids_that_are_in_masks():
+    source, labels = ImageMasks(class_names=("sky", "car")), LabelSettings(classes=("car",))
+    with pytest.raises(
+        SettingError,
+        match=r"labels.classes gives classes new ids, and they have the ids that are in masks: "
+        r"remove it and set labels.ids=integers; labels.rename=\{NAME: null\} leaves a class out",
+    ):
+        make_settings(source=source, convention="deeplab", labels=labels)

@@ -155,6 +155,25 @@ def test_ids_without_a_name_are_noted():
     ]
 
 
+def test_pixels_of_segments_are_ignored_unless_their_class_is_chosen():
+    segments, classes = encode(Image.fromarray(IDS % 3)), ((1, "car"), (2, "sky"))
+    chosen, other = make_image(), make_image()
+    chosen.label_map = LabelMap({"sky": 0}, numbers={"car": 1, "sky": 7}, is_chosen=True)
+    other.label_map = replace(chosen.label_map, ids={"van": 0})
+    placed = place(segments, chosen, classes=classes)
+    assert np.array_equal(decode(placed), np.where(IDS % 3 == 2, 0, 255))
+    assert not placed.outcome.counts.noted
+    placed = place(segments, other, classes=classes)
+    assert (decode(placed) == 255).all()
+    assert placed.outcome.counts.noted == {"without_class": 1}
+    entry = AnnotationEntry(
+        unit="semantic mask", listed=1, written=1, dropped={}, noted={"without_class": 1}
+    )
+    assert list(SEGMENTATION.find_remarks(entry, "image", other.settings)) == [
+        "1 semantic mask has no pixel of a class in labels.classes: all pixels have the ignored id."
+    ]
+
+
 def test_ids_from_jpeg_are_noted_and_two_levels_are_not():
     file = io.BytesIO()
     Image.fromarray(IDS).save(file, "JPEG")

@@ -50,6 +50,7 @@ class SourceFile(NamedTuple):
         offset: as in `ImageRef`, if it is in a file of many.
         length: the same.
         packing: the same; or `PARQUET_CELL`, a colon and the column.
+        named_by: for people: what names it, if it was not seen to exist; otherwise empty.
     """
 
     key: str
@@ -59,16 +60,26 @@ class SourceFile(NamedTuple):
     offset: int = 0
     length: int = -1
     packing: str = ""
+    named_by: str = ""
 
     @classmethod
     def of(cls, ref: "ImageRef") -> Self:
         """Returns what a reference to a whole file, or to a part of one, refers to."""
         return cls(ref.key, ref.uri, ref.size, ref.version, ref.offset, ref.length, ref.packing)
 
+    @classmethod
+    def named(cls, key: str, uri: str, size: int, version: str, named_by: str) -> Self:
+        """Returns a file that data name; it remembers them only if it may be missing."""
+        return cls(key, uri, size, version, named_by="" if size >= 0 else named_by)
+
     @property
     def as_reference(self) -> "ImageRef":
         """A reference with which it is read as images are."""
-        return ImageRef(*self)
+        return ImageRef(*self[:-1])
+
+    def explain_missing(self, detail: str) -> str:
+        """Returns why it is missing; `detail` if it may have been there."""
+        return f"named by {self.named_by}: no such file or directory" if self.named_by else detail
 
 
 ASSUMED_BYTES = 100_000

@@ -110,7 +110,7 @@ class MaskFiles:
             data = read_file(file)
         except Rejected as rejected:
             if rejected.reason == "vanished" and file.size < 0:  # perhaps it was never there
-                return OutlineError("no_mask_file", rejected.detail)
+                return OutlineError("no_mask_file", file.explain_missing(rejected.detail))
             if rejected.reason in TRANSIENT:
                 raise Rejected("read", rejected.reason, f"{key}: {rejected.detail}") from None
             return OutlineError("bad_mask", rejected.detail)

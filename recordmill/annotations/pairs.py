@@ -181,9 +181,10 @@ def _read(key: str, on: AnnotatedImage) -> bytes:
     try:
         return on.read_file(file)
     except Rejected as rejected:
-        detail = f"{key}: {rejected.detail}"
         if rejected.reason == "vanished" and file.size < 0:  # perhaps it was never there
-            raise Rejected("encode", "no_second_image", detail) from None
+            missing = f"{key}: {file.explain_missing(rejected.detail)}"
+            raise Rejected("encode", "no_second_image", missing) from None
+        detail = f"{key}: {rejected.detail}"
         if rejected.reason in TRANSIENT:
             raise Rejected("read", rejected.reason, detail) from None
         raise Rejected("encode", "bad_second_image", detail) from None

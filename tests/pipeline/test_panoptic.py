@@ -81,6 +81,11 @@ def test_semantic_masks_have_the_ids_of_the_label_map(convert, panoptic):
         "unknown_mask_value": 2,
         "with_rejected_images": 1,
     }
+    lines = map(json.loads, (done.output / "rejected.jsonl").read_text("utf-8").splitlines())
+    assert {each["key"]: each["detail"] for each in lines}["train2017/no_png.jpg"] == (
+        "annotations/panoptic_train2017/no_png.png: named by panoptic_train2017.json: no such file "
+        "or directory"
+    )
     ledger = marker(done)["ledger"]
     assert (ledger["listed"], ledger["ignored"]) == (12, {"without_annotation": 1})
     assert verify_dataset(str(done.output), level="pixels").findings == ()

@@ -16,7 +16,14 @@ from pydantic import BaseModel, ValidationError
 
 from recordmill import storage
 from recordmill.annotations.annotation import Label, Packable, pack_annotations
-from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, pack_fields
+from recordmill.schemas.image_ref import (
+    UNKNOWN_SIZE,
+    ClassNames,
+    ImageRef,
+    Listed,
+    SourceFile,
+    pack_fields,
+)
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import read_image
 from recordmill.transforms.inputs.json_lists import validate_in_parts
@@ -155,6 +162,24 @@ def locate(root: str, path: str) -> tuple[str, int, str]:
     """
     uri = resolve_inside(root, path)
     return uri, *size_and_version(uri)
+
+
+def find_named_file(root: str, path: str, key: str, named_by: str) -> SourceFile:
+    """Returns a file that is read with an image; it may be missing, which is found out then.
+
+    Args:
+        root: the folder that must have it.
+        path: its path below the root.
+        key: its name in the dataset.
+        named_by: what names it, for messages.
+
+    Raises:
+        Rejected: `outside_root`.
+    """
+    uri, size, version = resolve_inside(root, path), UNKNOWN_SIZE, ""
+    with suppress(Rejected):
+        size, version = size_and_version(uri)
+    return SourceFile.named(key, uri, size, version, named_by)
 
 
 def size_and_version(uri: str) -> tuple[int, str]:

@@ -14,9 +14,9 @@ import re2
 
 from recordmill.annotations.pairs import PairedImages
 from recordmill.schemas.errors import SettingError
-from recordmill.schemas.image_ref import UNKNOWN_SIZE, ImageRef, SourceFile
+from recordmill.schemas.image_ref import ImageRef, SourceFile
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.named_files import DataFile, key_of, locate, resolve_inside
+from recordmill.transforms.inputs.named_files import DataFile, find_named_file, key_of
 from recordmill.transforms.inputs.patterns import check_template
 
 PAIRS_OF = "source.pairs_of"
@@ -177,26 +177,7 @@ class PairPatterns:
         # The store may spell the path in NFD.
         spelled = self.pairs_of.find_parts(image.spelled) or parts
         path = self.pairs[name].fill(spelled)
-        return find_second_image(image.root, path, key_of(image.ref.key, image.path, path))
-
-
-def find_second_image(root: str, path: str, key: str) -> SourceFile:
-    """Returns the file of a second image; it may be missing, and is then rejected with its image.
-
-    Args:
-        root: the folder that has the images.
-        path: its path below the root.
-        key: its name in the dataset.
-
-    Raises:
-        Rejected: `outside_root`.
-    """
-    try:
+        key = key_of(image.ref.key, image.path, path)
         # The folder may have the same name as the input.
-        uri, size, version = locate(root, f"{root.rstrip('/')}/{path}")
-    except Rejected as rejected:
-        if rejected.reason == "outside_root":
-            raise
-        uri = resolve_inside(root, f"{root.rstrip('/')}/{path}")
-        size, version = UNKNOWN_SIZE, ""
-    return SourceFile(key, uri, size, version)
+        whole = f"{image.root.rstrip('/')}/{path}"
+        return find_named_file(image.root, whole, key, f"source.pairs.{name}")

@@ -9,12 +9,12 @@ from functools import partial
 from typing import ClassVar, Literal
 
 from recordmill.annotations.annotation import Packable
-from recordmill.schemas.image_ref import UNKNOWN_SIZE, ClassNames, ImageRef, Listed, SourceFile
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, SourceFile
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.coco_annotations import Image
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, given_splits
 from recordmill.transforms.inputs.image_names import find_other_place
-from recordmill.transforms.inputs.named_files import DataFile, key_of, locate, resolve_inside
+from recordmill.transforms.inputs.named_files import DataFile, find_named_file, key_of
 from recordmill.transforms.inputs.panoptic_annotations import PanopticAnnotations, read_panoptic
 from recordmill.transforms.inputs.patterns import check_template, compile_pattern
 from recordmill.transforms.inputs.sources.coco import images_of, is_panoptic, pattern_of
@@ -218,18 +218,9 @@ def _ask_for_images(folder: str, files: tuple[str, ...]) -> str:
 
 
 def _find_file(named_by: DataFile, below: str) -> SourceFile:
-    """Returns a file, which may be missing: a PNG's image is rejected when it is read.
-
-    Raises:
-        Rejected: `outside_root`.
-    """
+    """Returns an image or a PNG as `find_named_file` does, which a PNG's image is rejected for."""
     key = key_of(named_by.ref.key, named_by.path, below)
-    try:
-        return SourceFile(key, *locate(named_by.root, below))
-    except Rejected as rejected:
-        if rejected.reason == "outside_root":
-            raise
-        return SourceFile(key, resolve_inside(named_by.root, below), UNKNOWN_SIZE, "")
+    return find_named_file(named_by.root, below, key, posixpath.basename(named_by.path))
 
 
 SOURCE = CocoPanoptic

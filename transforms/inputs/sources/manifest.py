@@ -186,7 +186,7 @@ class RowReader:
             given.append(Segmentation(mask.key, threshold, self.mask_colors))
         if entry.pairs:
             pairs = {
-                name: self._find_other(path, self.settings.pairs[name])
+                name: self._find_other(row, path, self.settings.pairs[name])
                 for name, path in entry.pairs.items()
             }
             files.update(pairs.values())
@@ -236,13 +236,14 @@ class RowReader:
         """
         column = self.settings.columns.mask
         if not self.settings.columns.bytes:
-            return self._find_other(path, column)
+            return self._find_other(row, path, column)
         return name_cell(f"{self._row_key(row)}/{column}", self.file, row.number, column)
 
-    def _find_other(self, path: str, column: str) -> SourceFile:
+    def _find_other(self, row: TableRow, path: str, column: str) -> SourceFile:
         """Returns a semantic mask or a second image that a row names; it may be missing.
 
         Args:
+            row: the row.
             path: as the row has it.
             column: the column that names it, for messages.
 
@@ -256,7 +257,8 @@ class RowReader:
                 why = f"column {column!r}: {path!r:.200} is not below source.root"
                 raise Rejected("list", rejected.reason, why) from None
             uri, size, version = resolve_inside(self._root, path), UNKNOWN_SIZE, ""
-        return SourceFile(self._key_below(uri), uri, size, version)
+        named_by = f"column {column!r} of {posixpath.basename(self.path)}, {row.place}"
+        return SourceFile.named(self._key_below(uri), uri, size, version, named_by)
 
     def _key_below(self, uri: str) -> str:
         """Returns the key of a file below the root."""

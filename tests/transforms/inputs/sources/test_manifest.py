@@ -301,7 +301,8 @@ def test_a_row_names_its_semantic_mask(folder):
     version = str((folder / "m" / "a.png").stat().st_mtime_ns)
     assert found.files == (SourceFile("m/a.png", str(folder / "m" / "a.png"), 4, version),)
     assert dict(found.annotations) == {"segmentation": Segmentation("m/a.png", 9).pack()}
-    assert missing.files == (SourceFile("m/none.png", str(folder / "m" / "none.png")),)
+    uri, named_by = str(folder / "m" / "none.png"), "column 'mask' of list.csv, row 3"
+    assert missing.files == (SourceFile("m/none.png", uri, named_by=named_by),)
     assert [(each.reason, each.detail) for each in rejected] == [
         ("bad_row", "list.csv, row 4: column 'mask' is empty"),
         ("outside_root", "list.csv, row 5: column 'mask': '../m.png' is not below source.root"),

@@ -152,7 +152,8 @@ class Segmentation:
             most: the largest id.
 
         Raises:
-            OutlineError: `unknown_mask_value`: a value is not in the table, or over `most`.
+            OutlineError: `unknown_mask_value`: a value is over `most`, or is a color that is not in
+                the table or whose id is `most`, which pixels of no class have.
         """
         from recordmill.imaging.masks.mask_values import (
             apply_table,
@@ -162,7 +163,8 @@ class Segmentation:
         )
 
         if self.colors:
-            return apply_table(values, {color: at for at, color in enumerate(self.colors)})
+            ids = apply_table(values, {color: at for at, color in enumerate(self.colors)})
+            return check_ids(ids, most - 1)
         gray = read_gray(values)
         if self.threshold is not None:
             return split_levels(gray, self.threshold)

@@ -31,14 +31,15 @@ def read_color_table(data: bytes) -> dict[str, int]:
     """
     text = data.decode("utf-8-sig", errors="replace")
     entries = _read_json(text) if text.lstrip().startswith("{") else _read_lines(text)
-    table: dict[str, int] = {}
+    table, colors = dict[str, int](), set[int]()
     for name, color in entries:
         if max(color) > 255:
             raise bad_annotations(f"the color of {name!r:.60} is {color}: give 0 to 255")
         packed = pack_color(*color)
-        if name in table or packed in table.values():
+        if name in table or packed in colors:
             raise bad_annotations(f"the table of colors has {name!r:.60} or its color twice")
         table[name] = packed
+        colors.add(packed)
     if not table:
         raise bad_annotations("the table of colors is empty")
     return table

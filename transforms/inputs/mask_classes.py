@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
-from recordmill.annotations.segmentation import IGNORED_ID
+from recordmill.annotations.segmentation import IGNORED_ID_16
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.class_names import parse_class_names, why_unread
 from recordmill.transforms.inputs.color_tables import read_color_table
@@ -67,9 +67,9 @@ def _read_classes(uri: str, size: int, version: str, has_colors: bool) -> MaskCl
 
 
 def _check_ids(names: Mapping[str, int]) -> None:
-    """Raises ValueError unless there are classes, and masks of 8 bits can have their ids."""
+    """Raises ValueError unless there are classes, and masks of 16 bits can have their ids."""
     if not names:
         raise ValueError("it is empty")
-    wrong = [name for name, number in names.items() if not 0 <= number <= IGNORED_ID]
+    wrong = [name for name, number in names.items() if not 0 <= number <= IGNORED_ID_16]
     if wrong:
-        raise ValueError(f"the id of {wrong[0]!r:.60} is not from 0 to {IGNORED_ID}")
+        raise ValueError(f"the id of {wrong[0]!r:.60} is not from 0 to {IGNORED_ID_16:,}")

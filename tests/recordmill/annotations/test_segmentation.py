@@ -281,6 +281,13 @@ def test_a_resized_mask_has_the_ids_of_the_nearest_pixels():
             "unknown_mask_value",
             "m.png: 1 value is not in the table, such as 1",
         ),
+        (
+            encode_values(IDS),
+            {"colors": (*range(80, 256), *range(80))},
+            "unknown_mask_value",
+            "m.png: the mask has values over 254, such as 255; --set masks=png16 stores ids up to "
+            "65,535",
+        ),
     ],
 )
 def test_a_faulty_mask_rejects_its_image(mask, given, reason, detail):

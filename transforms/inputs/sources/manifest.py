@@ -12,7 +12,7 @@ from recordmill import storage
 from recordmill.annotations.annotation import Packable, pack_annotations
 from recordmill.annotations.labels import Labels
 from recordmill.annotations.pairs import PairedImages, features_of_pairs
-from recordmill.annotations.segmentation import IGNORED_ID, Segmentation
+from recordmill.annotations.segmentation import Segmentation
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import show_first
@@ -657,11 +657,6 @@ class Manifest(TableFormat, Source):
         except Rejected as rejected:
             why = f"{self.mask_colors} (source.mask_colors): {rejected.detail}"
             raise UnreadableTableError(why) from None
-        if len(table) > IGNORED_ID:
-            raise UnreadableTableError(
-                f"{self.mask_colors} (source.mask_colors): it has {len(table)} classes, and a mask "
-                f"of 8 bits has {IGNORED_ID}: remove the others"
-            )
         return tuple(table.values())
 
     def _class_names(self, table: TableFile) -> Mapping[str, Sequence[str]]:

@@ -158,6 +158,7 @@ def test_colors_and_names_come_from_one_table(tmp_path):
         ("names.txt", "7:road\n255:void\n", {"road": 7, "void": 255}),
         ("data.yaml", "names: [sky, car]\n", {"sky": 0, "car": 1}),
         ("data.yaml", "names: {3: sky, 1: car}\n", {"car": 1, "sky": 3}),
+        ("names.txt", "256:sky\n65535:void\n", {"sky": 256, "void": 65_535}),
     ],
 )
 def test_a_file_names_the_classes_of_ids(name, text, classes, tmp_path):
@@ -171,7 +172,7 @@ def test_a_file_names_the_classes_of_ids(name, text, classes, tmp_path):
     ("text", "why"),
     [
         (None, "there is no such file"),
-        ("256:road\n", "the id of 'road' is not from 0 to 255"),
+        ("65536:road\n", "the id of 'road' is not from 0 to 65,535"),
         ("", "it has no names, or a class without a name, or a number twice"),
     ],
 )

@@ -339,11 +339,6 @@ def test_a_table_gives_the_colors_of_ids(folder):
             "cat\n",
             "colors.txt (source.mask_colors): line 1 of the table of colors is not R G B name",
         ),
-        (
-            "".join(f"{n} 0 0 c{n}\n" for n in range(256)),
-            "colors.txt (source.mask_colors): it has 256 classes, and a mask of 8 bits has 255: "
-            "remove the others",
-        ),
     ],
 )
 def test_a_table_of_colors_that_cannot_be_used_fails_the_run(table, sentence, folder):

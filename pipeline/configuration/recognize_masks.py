@@ -82,6 +82,8 @@ def recognize_masks(
     if look.form == "levels":
         source["mask_threshold"] = look.threshold
     settings: dict[str, Any] = {"source": source, "convention": "deeplab"}
+    if look.needs_16_bits:
+        settings["masks"] = "png16"
     if found.words:
         settings |= given_splits("from_source", found.words)
     elif lists_of_splits := _find_split_lists(sketch, found):
@@ -180,8 +182,8 @@ def _find_split_lists(sketch: FolderSketch, found: MaskPairs) -> tuple[str, list
 
 
 def _fits(classes: MaskClasses, look: MaskLook) -> bool:
-    """Returns whether a file names all values that were seen; 255 may have no name."""
-    known = set(classes.colors) if classes.colors else {*classes.names.values(), 255}
+    """Returns whether a file names all values that were seen but the ignored one."""
+    known = set(classes.colors) if classes.colors else {*classes.names.values(), look.ignored}
     return look.values <= known
 
 

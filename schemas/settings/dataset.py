@@ -371,7 +371,10 @@ class RejectionLimits(LossLimits):
 def _without_masks_to_store(settings: "DatasetSettings", now: Situation) -> str | None:
     if settings.masks == "png16" and "segmentation" in now.annotations:
         return None
-    return without_annotations("masks")(settings, now)
+    why = without_annotations("masks")(settings, now)
+    if why and "segmentation" in now.annotations:
+        return "semantic masks are stored without it, and the source gives no others"
+    return why
 
 
 def _without_masks(settings: "DatasetSettings", _: Situation) -> str | None:
@@ -525,7 +528,8 @@ class DatasetSettings:
         if self.analyze:
             self._check_analysis()
         convention = ExampleLayout(self).convention
-        if self.masks == "png" and MASK_FIELDS.isdisjoint(convention.fields):
+        gives_masks = "masks" in self.source.annotations()
+        if self.masks == "png" and gives_masks and MASK_FIELDS.isdisjoint(convention.fields):
             raise SettingError(
                 "masks",
                 f"is {self.masks}, and the convention ({convention.title}) stores no masks: remove "

@@ -124,6 +124,37 @@ def test_red_is_not_the_id_128(convert, tmp_path):
     assert "the mask has colors: name a table of them in source.mask_colors" in done.stderr
 
 
+@pytest.mark.parametrize("ending", ["png", "tif"])
+def test_ids_over_255_are_stored_in_16_bits(ending, convert, tmp_path):
+    def draw_wide(n):
+        ids = np.asarray(Image.open(_file(draw_mask(n, range(4), SIZE))))
+        wide = np.array([0, 7, 300, 65_535], np.uint16)[ids]
+        return encode(Image.fromarray(wide), {"png": "PNG", "tif": "TIFF"}[ending])
+
+    write(tmp_path / "in", draw_wide, ending)
+    (tmp_path / "in/codes.txt").write_text("0:void\n7:car\n300:tree\n", encoding="utf-8")
+    done = convert(tmp_path / "in")
+    assert done.code == 0, done.stderr
+    assert "--set masks=png16" in done.stderr
+    found = ids_in(done.output)
+    assert found.keys() == {f"{n}.jpg" for n in range(6)}
+    for n in range(6):
+        drawn = np.asarray(Image.open(_file(draw_wide(n))))
+        assert np.array_equal(found[f"{n}.jpg"], drawn)
+    assert marker_of(done)["labels"] == {"void": 0, "car": 7, "tree": 300}
+
+
+def test_slopes_of_16_bits_do_not_look_like_masks(convert, tmp_path):
+    def draw_depth(n):
+        slope = np.arange(SIZE[0] * SIZE[1], dtype=np.uint16).reshape(SIZE[::-1])
+        return encode(Image.fromarray(slope * 20 + n), "PNG")
+
+    write(tmp_path / "in", draw_depth)
+    done = convert(tmp_path / "in")
+    assert done.code == 2
+    assert "images and masks hold images of the same names" in done.stderr
+
+
 def test_a_list_names_the_classes(convert, tmp_path):
     write(tmp_path / "in", lambda n: draw_mask(n, (0, 2, 255), SIZE))
     (tmp_path / "in/codes.txt").write_text("void\ncar\ntree\n", encoding="utf-8")

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import numpy as np
 from PIL import Image
 
 from recordmill.transforms.inputs.pair_names import AGREEMENT
@@ -80,6 +81,23 @@ def look_at_image(data: bytes) -> Appearance | None:
     if one_channel:
         return Appearance(1, _count_levels(colors), most)
     return Appearance(3, min(len(colors) or 256, 256), most)
+
+
+def look_at_wide_gray(data: bytes) -> Appearance | None:
+    """Looks at the pixels of a gray image of 16 bits; None if it is none, or cannot be decoded.
+
+    Only where names say what images are: a mask is as flat as many measurements.
+    """
+    try:
+        with Image.open(io.BytesIO(data)) as image:
+            is_wide = image.mode in ("I", "I;16", "I;16B")
+            if not is_wide or image.width * image.height > MOST_PIXELS:
+                return None
+            values, counts = np.unique(np.asarray(image), return_counts=True)
+    except Exception:  # noqa: BLE001  # the conversion says what is wrong with it
+        return None
+    levels = _count_levels([*zip(counts.tolist(), values.tolist(), strict=True)])
+    return Appearance(1, levels, int(counts.max()) / int(counts.sum()))
 
 
 def _count_levels(colors: Sequence[tuple[int, float]]) -> int:

@@ -9,11 +9,17 @@ import numpy as np
 from PIL import Image
 
 from recordmill import storage
+from recordmill.annotations.segmentation import IGNORED_ID, IGNORED_ID_16
 from recordmill.imaging.acceptance import sniff
 from recordmill.imaging.masks.mask_file import MaskValues, decode_mask
 from recordmill.imaging.masks.mask_values import find_levels, read_gray
 from recordmill.imaging.masks.outline import OutlineError
-from recordmill.transforms.inputs.image_looks import MOST_PIXELS, Appearance, look_at_image
+from recordmill.transforms.inputs.image_looks import (
+    MOST_PIXELS,
+    Appearance,
+    look_at_image,
+    look_at_wide_gray,
+)
 from recordmill.transforms.inputs.listed_pairs import MOST_BYTES
 
 LEAST_LIKE_MASKS = 0.9
@@ -40,6 +46,16 @@ class MaskLook:
     form: MaskForm
     threshold: int
     values: frozenset[int]
+
+    @property
+    def needs_16_bits(self) -> bool:
+        """Whether there are ids over those of 8 bits."""
+        return self.form == "ids" and max(self.values) > IGNORED_ID
+
+    @property
+    def ignored(self) -> int:
+        """The id that needs no name."""
+        return IGNORED_ID_16 if self.needs_16_bits else IGNORED_ID
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +98,7 @@ def _see(uri: str) -> _SeenImage | None:
             size = image.size
     except (OSError, ValueError, Image.DecompressionBombError):
         return None
-    found = look_at_image(data)
+    found = look_at_image(data) or look_at_wide_gray(data)
     return _SeenImage(data, size, found) if found and size[0] * size[1] <= MOST_PIXELS else None
 
 

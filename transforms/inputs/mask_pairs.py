@@ -10,7 +10,14 @@ from itertools import chain, takewhile
 from recordmill.transforms.inputs.folder_sketch import split_for_word
 from recordmill.transforms.inputs.found_pairs import Pairs
 from recordmill.transforms.inputs.image_looks import LOSSLESS
-from recordmill.transforms.inputs.pair_names import cores_of, is_telling, split_word_of, stem_of
+from recordmill.transforms.inputs.pair_names import (
+    DEPTH_WORDS,
+    cores_of,
+    is_telling,
+    split_word_of,
+    stem_of,
+    words_in,
+)
 from recordmill.transforms.inputs.unlikely_classes import NO_CLASS
 
 _LEAST_PAIRED = 0.9
@@ -108,7 +115,7 @@ def find_mask_pairs(pairs: Pairs, folders: Mapping[str, Sequence[str]]) -> MaskP
     if len(paired) < _LEAST_PAIRED * others:
         return None
     known = [each for each in forms if each]
-    if _PREDICTED.search(known[0].masks):
+    if _PREDICTED.search(known[0].masks) or _are_depths(known[0]):
         return None
     return MaskPairs(
         known[0].images,
@@ -117,6 +124,12 @@ def find_mask_pairs(pairs: Pairs, folders: Mapping[str, Sequence[str]]) -> MaskP
         tuple(sorted((pair.image, pair.mask) for pair in found)),
         tuple(without),
     )
+
+
+def _are_depths(forms: _PathForms) -> bool:
+    """Returns whether a word for measurements tells second images from the first."""
+    firsts = words_in([forms.images])
+    return not DEPTH_WORDS.isdisjoint(words_in([forms.masks]) - firsts)
 
 
 def guess_mask_folders(folders: Mapping[str, Sequence[str]]) -> Pairs | None:

@@ -22,10 +22,14 @@ TELLING = re.compile(
 )
 """What tells, anywhere in a name, that something was drawn."""
 
+DEPTH_WORDS = frozenset({"depth", "depths", "disparity", "disp"})
+"""Words, in lower case, for second images whose values are measured."""
+
 _TELLING_WORDS = frozenset(
     {
-        *("gt", "gts", "seg", "segs", "sem", "semantic", "semantics", "truth", "truths", "depth"),
-        *("depths", "disparity", "disp", "instance", "instances", "instanceids", "panoptic", "lr"),
+        *("gt", "gts", "seg", "segs", "sem", "semantic", "semantics", "truth", "truths"),
+        *DEPTH_WORDS,
+        *("instance", "instances", "instanceids", "panoptic", "lr"),
         *("alpha", "predict", "predicts", "pred", "preds", "prediction", "predictions", "matting"),
         *("anno", "annos", "contour", "contours", "skeleton", "heatmap", "heatmaps", "gtfine"),
     }

@@ -10,6 +10,7 @@ from recordmill.transforms.inputs.folder_sketch import given_splits, split_for_w
 from recordmill.transforms.inputs.found_pairs import Pairs
 from recordmill.transforms.inputs.pair_names import (
     AGREEMENT,
+    DEPTH_WORDS,
     WORD,
     core_of,
     split_word_of,
@@ -17,10 +18,7 @@ from recordmill.transforms.inputs.pair_names import (
 )
 from recordmill.transforms.inputs.paired_images import PathPattern
 
-_DEPTHS = frozenset({"depth", "depths", "disparity", "disp"})
-"""Words, in lower case, for second images whose values are measured."""
-
-_NO_MASKS = _DEPTHS | {"lr", "target"}
+_NO_MASKS = DEPTH_WORDS | {"lr", "target"}
 """Words for second images that are not masks."""
 
 
@@ -76,7 +74,7 @@ def suggest_pairs(
     settings: dict[str, Any] = {"source": source}
     if folders.splits:
         settings["splits"] = folders.splits
-    if _words_of(pairs.left_out) & _DEPTHS:
+    if _words_of(pairs.left_out) & DEPTH_WORDS:
         settings["images"] = {"store": "png", "depth": 16}
     return settings
 

@@ -41,6 +41,11 @@ def idle(*overrides, config=None):
     ("overrides", "sentence"),
     [
         (
+            ("source.kind=image_masks", "convention=deeplab", "masks=png"),
+            "masks has no effect, since semantic masks are stored without it, and the source gives "
+            "no others: remove it",
+        ),
+        (
             ("images.store=png", "images.quality=50"),
             "images.quality has no effect, since images are stored as png: remove it",
         ),

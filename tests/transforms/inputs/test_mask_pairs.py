@@ -104,6 +104,7 @@ def test_masks_of_training_are_taken_where_cityscapes_has_no_other_masks_of_clas
         ({"i": folder("{}.png"), "m": folder("{}.png", N[:1])}, "i", "m"),
         ({"i": folder("{}.png"), "m": [*folder("{}_seg.png"), *folder("{}_gt.png")]}, "i", "m"),
         ({"i": folder("{}.png"), "m": folder("{}_predict.png")}, "i", "m"),
+        ({"i": folder("{}.png"), "depth": folder("{}.png")}, "i", "m"),
         ({"{i}": folder("{}.png"), "m": folder("{}.png")}, "i", "m"),
     ],
 )  # fmt: skip

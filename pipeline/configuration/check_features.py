@@ -4,7 +4,7 @@ from recordmill.annotations.boxes import BOXES
 from recordmill.annotations.kinds import ANNOTATION_FIELDS, KINDS, RECORD_FIELDS, list_stored
 from recordmill.annotations.labels import LABELS
 from recordmill.annotations.segmentation import SEGMENTATION
-from recordmill.schemas.conventions import Convention, ConventionFeature
+from recordmill.schemas.conventions import Convention, ConventionFeature, is_shipped
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import EACH_ATTRIBUTE, IMAGE_FIELDS, PIXEL_FIELDS, family_of
 from recordmill.schemas.label_map import LabelSettings
@@ -59,6 +59,8 @@ def check_fields(layout: ExampleLayout) -> None:
             if kind.name not in given:
                 known -= kind.fields.keys()
         for key, feature in custom.features.items():
+            if is_shipped(feature.as_feature(key)):
+                continue
             if feature.field and feature.field not in added:
                 _check_field(f"convention.features.{key}", feature, known)
                 _check_star(f"convention.features.{key}", key, feature)
@@ -172,7 +174,7 @@ def check_what_is_stored(
         if asked_by and BOXES not in stored:
             raise BOXES.refuse_unstored(f"{asked_by} gives boxes", flag)
         return
-    if isinstance(settings.convention, Convention) or BOXES not in stored:
+    if BOXES not in stored:
         return
     stores_class = LABELS in stored or not {"label", "label_text"}.isdisjoint(layout.fields)
     if not stores_class and source.gives_labels and "boxes" not in source.annotations():

@@ -204,3 +204,21 @@ def load_convention(name: str) -> Convention:
         )
     text = (resources.files(__name__) / f"{name}.yaml").read_text(encoding="utf-8")
     return TypeAdapter(Convention).validate_python(load_yaml(text)["convention"])
+
+
+def is_shipped(feature: Feature) -> bool:
+    """Returns whether a shipped convention fills this feature from the same field.
+
+    The user may have copied it, and Examples lack it if the source gives no such values.
+    """
+    return (feature.key, feature.field, feature.kind, feature.many) in _list_shipped()
+
+
+@cache
+def _list_shipped() -> frozenset[tuple[str, str, FeatureKind, bool]]:
+    """Returns key, field, type and whether there are many values, of each shipped feature."""
+    return frozenset(
+        (key, each.field, each.type, bool(each.shape))
+        for convention in map(load_convention, convention_names())
+        for key, each in convention.features.items()
+    )

@@ -21,7 +21,7 @@ from recordmill.schemas.attribute_words import (
     MOST_WORDS,
     WordIds,
 )
-from recordmill.schemas.conventions import Convention
+from recordmill.schemas.conventions import Convention, is_shipped
 from recordmill.schemas.dataset.json_values import hash_json, to_json
 from recordmill.schemas.dataset.marker import PLAN_VERSION, About, PlanEntry, plan_id_of
 from recordmill.schemas.features import ATTRIBUTE, EACH_ATTRIBUTE, feature_schema
@@ -438,7 +438,8 @@ def _find_lacking_attribute(summary: Summary, settings: DatasetSettings) -> str 
     known = show_names(sorted(summary.attributes), 10) or "none"
     for each in convention.attribute_features:
         name = each.field.removeprefix(ATTRIBUTE)
-        if each.field != EACH_ATTRIBUTE and name not in summary.attributes:
+        is_lacking = each.field != EACH_ATTRIBUTE and name not in summary.attributes
+        if is_lacking and not is_shipped(each):
             return (
                 f"convention.features.{each.key} stores the attribute {name!r:.100} of objects, "
                 f"and no object has it, only {known}: correct its field"

@@ -22,7 +22,12 @@ from recordmill.pipeline.configuration.check_features import (
     check_fields,
     check_what_is_stored,
 )
-from recordmill.schemas.conventions import Convention, ConventionFeature, load_convention
+from recordmill.schemas.conventions import (
+    Convention,
+    ConventionFeature,
+    convention_names,
+    load_convention,
+)
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import EACH_ATTRIBUTE, encode_example, family_of, parse_example
 from recordmill.schemas.image_ref import ImageRef, SourceFile
@@ -163,6 +168,23 @@ def test_no_field_may_be_stored_as_what_it_is_not(name):
             message = f"convention.features.x does not have the type of the field '{name}'"
             with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
                 check(own(**wrong), source)
+
+
+def answer(convention, source):
+    """The features of Examples, or why there can be none."""
+    made = layout(convention, source)
+    try:
+        check_features(made)
+        check_what_is_stored(made.settings, names_convention=True)
+    except SettingError as error:
+        return str(error)
+    return made.features
+
+
+@pytest.mark.parametrize("source", [ClassFolders(), Coco(), SEGMENTED, SEVERAL, ImageMasks()])
+def test_a_copy_of_a_shipped_convention_is_as_good_as_the_convention(source):
+    for name in convention_names():
+        assert answer(load_convention(name), source) == answer(name, source), name
 
 
 @pytest.mark.parametrize(

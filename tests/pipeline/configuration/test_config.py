@@ -46,7 +46,7 @@ def test_shipped_configurations_are_found_from_anywhere(tmp_path, monkeypatch, p
     assert isinstance(load_settings(path, []).settings.source, FilenameLabels)
 
 
-@pytest.mark.parametrize("name", [name for name in convention_names() if name != "tfds"])
+@pytest.mark.parametrize("name", convention_names())
 def test_a_shipped_convention_is_a_configuration_to_copy(name):
     convention = load_convention(name)
     if not BOXES.fields.keys().isdisjoint(convention.fields):
@@ -56,12 +56,6 @@ def test_a_shipped_convention_is_a_configuration_to_copy(name):
     else:
         given = ["features.feature=mean_std"]
     assert load_settings(str(CONVENTIONS / f"{name}.yaml"), given).settings.convention == convention
-
-
-def test_a_copy_names_a_feature_that_the_source_does_not_give():
-    """No source gives key points and semantic masks, which both have places for TFDS."""
-    with pytest.raises(UsageError, match=r"segmentation_mask\.field: the source gives no 'segm"):
-        load_settings(str(CONVENTIONS / "tfds.yaml"), ["source.kind=coco", "masks=png"])
 
 
 def test_a_file_of_ones_own_goes_before_a_shipped_one(tmp_path, monkeypatch):

@@ -42,9 +42,9 @@ from recordmill.schemas.setting_fields import (
 )
 from recordmill.schemas.settings.annotation_fields import (
     CORNER_FIELDS,
-    KEY_POINT_FIELDS,
     MASK_FIELDS,
-    SEGMENTATION_FIELDS,
+    describe_16_bits,
+    find_unfilled,
 )
 from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.images import ImageSettings
@@ -748,14 +748,11 @@ class ExampleLayout:
         those of attributes of objects. Those for masks are left out unless `masks` is set, and
         those for key points and semantic masks unless the source gives them.
         """
-        filled, unfilled = self.convention.fields, set[str]()
-        if self.settings.masks == "none":
-            unfilled |= MASK_FIELDS
-        if "keypoints" not in self.settings.source.annotations():
-            unfilled |= KEY_POINT_FIELDS
-        if "segmentation" not in self.settings.source.annotations():
-            unfilled |= SEGMENTATION_FIELDS
-        own = (each for each in self.convention.example_features if each.field not in unfilled)
+        filled = self.convention.fields
+        unfilled = find_unfilled(self.settings.source.annotations(), self.settings.masks)
+        own = [each for each in self.convention.example_features if each.field not in unfilled]
+        if self.settings.masks == "png16":
+            own = list(map(describe_16_bits, own))
         computed = (
             each.as_feature(name)
             for name, each in self.settings.features.items()

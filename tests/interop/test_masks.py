@@ -71,8 +71,9 @@ def test_key_points_that_differ_between_images_are_numbers(convert, tmp_path):
         ("deeplab", "image/segmentation/class/encoded", "image/encoded"),
     ],
 )
-def test_semantic_masks(convert, tmp_path, convention, key, image):
-    dataset = convert(write_ids(tmp_path / "ids"), convention, *OF_IDS)
+@pytest.mark.parametrize(("masks", "kind"), [("none", np.uint8), ("png16", np.uint16)])
+def test_semantic_masks(convert, tmp_path, convention, key, image, masks, kind):
+    dataset = convert(write_ids(tmp_path / "ids"), convention, *OF_IDS, f"--set=masks={masks}")
     features, examples = read(dataset)
     assert type(features[key]).__name__ == "LabeledImage"
     assert features[key].shape == (None, None, 1)
@@ -81,5 +82,5 @@ def test_semantic_masks(convert, tmp_path, convention, key, image):
     for example in examples:
         ids = drawn[number_of(example)]
         assert example[image].shape == (*ids.shape, 3)
-        assert example[key].dtype == np.uint8
+        assert example[key].dtype == kind
         assert np.array_equal(example[key][..., 0], ids)

@@ -121,6 +121,8 @@ def test_png_names_the_setting_that_stores_ids_over_255_and_it_does(convert, seg
     assert "--set masks=png16 stores ids up to 65,535" in refused.stderr
     done = convert(segmented, settings=SETTINGS | {"masks": "png16"})
     assert done.code == 0, done.stderr
+    card = (done.output / "README.md").read_text(encoding="utf-8")
+    assert "in 16 bits of gray, of the image's size; 65,535 is ignored |" in card
     found = stored(done)
     assert all(np.array_equal(found[f"{name}.jpg"], ids) for name, ids in wide.items())
     for elements in (recordmill.open(done.output)["train"], recordmill.load(done.output)):

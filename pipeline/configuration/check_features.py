@@ -131,7 +131,7 @@ def _check_semantic_masks(layout: ExampleLayout) -> None:
             f"({convention.title}) stores semantic masks, and the source gives none: choose "
             "another convention, or name a manifest's column of masks in source.columns.mask",
         )
-    if layout.settings.source.names_mask_ids and layout.settings.source.gives_labels:
+    if layout.settings.source.names_mask_ids:
         _check_ids_of_masks(layout.settings.labels)
 
 
@@ -176,8 +176,7 @@ def check_what_is_stored(
         return
     if BOXES not in stored:
         return
-    stores_class = LABELS in stored or not {"label", "label_text"}.isdisjoint(layout.fields)
-    if not stores_class and source.gives_labels and "boxes" not in source.annotations():
+    if not layout.stores_classes and source.gives_labels and "boxes" not in source.annotations():
         raise SettingError(
             "convention",
             f"({layout.convention.title}) stores the classes of boxes only, and the images have a "

@@ -74,14 +74,16 @@ def recognize_masks(
     is_local = storage.is_local(sketch.root)
     most = SAMPLED_FILES if is_local else MOST_READ_ON_STORE // inputs
     look = look_at_masks(sketch.root, spread(found.found, most), is_local) if most else None
-    if look is None:
+    named = {key: given[key] for key in _NAMING if given.get(key)}
+    if look is None or (found.classes and (named or look.form == "colors")):
         return None
     source = _source_of(found)
-    named = {key: given[key] for key in _NAMING if given.get(key)} or _find_classes(sketch, look)
+    if not named and not found.classes:
+        named |= _find_classes(sketch, look)
     source |= named
     if look.form == "levels":
         source["mask_threshold"] = look.threshold
-    settings: dict[str, Any] = {"source": source, "convention": "deeplab"}
+    settings: dict[str, Any] = {"source": source, "convention": _convention_of(found)}
     if look.needs_16_bits:
         settings["masks"] = "png16"
     if found.words:
@@ -127,7 +129,8 @@ def suggest_masks(
         found = find_mask_pairs(replace(pairs, left_out=seconds), read)
         if found is None:
             continue
-        settings: dict[str, Any] = {"source": _source_of(found), "convention": "deeplab"}
+        settings: dict[str, Any] = {"source": _source_of(found)}
+        settings["convention"] = _convention_of(found)
         if found.words:
             settings |= given_splits("from_source", found.words)
         kept = [path for path in read if path not in found.without_masks]
@@ -141,9 +144,15 @@ def _source_of(found: MaskPairs) -> dict[str, Any]:
     return {"kind": "image_masks", "images": found.images, "masks": found.masks}
 
 
+def _convention_of(found: MaskPairs) -> str:
+    """Returns the convention that has places for masks, and for classes if there are some."""
+    return "tfds" if found.classes else "deeplab"
+
+
 def _describe(found: MaskPairs) -> str:
     image, mask = found.found[0]
-    said = f"image and mask pairs: {len(found.found):,}, such as {image} and {mask}"
+    kinds = f" in {len(found.classes):,} classes" if found.classes else ""
+    said = f"image and mask pairs: {len(found.found):,}{kinds}, such as {image} and {mask}"
     if found.without_masks:
         said += f"; left out, without masks: {', '.join(found.without_masks)}"
     return said

@@ -6,6 +6,9 @@ from typing import Literal
 
 from recordmill.schemas.features import Feature
 
+CLASS_FIELDS = frozenset({"label", "label_text", "labels", "label_texts"})
+"""The fields of the class or the classes of an image."""
+
 MASK_FIELDS = frozenset({"masks"})
 """The fields that the setting `masks` stores."""
 

@@ -41,6 +41,7 @@ from recordmill.schemas.setting_fields import (
     Share,
 )
 from recordmill.schemas.settings.annotation_fields import (
+    CLASS_FIELDS,
     CORNER_FIELDS,
     MASK_FIELDS,
     describe_16_bits,
@@ -369,12 +370,11 @@ class RejectionLimits(LossLimits):
 
 
 def _without_masks_to_store(settings: "DatasetSettings", now: Situation) -> str | None:
-    if settings.masks == "png16" and "segmentation" in now.annotations:
+    if "segmentation" not in now.annotations or "masks" in now.annotations:
+        return without_annotations("masks")(settings, now)
+    if settings.masks == "png16":
         return None
-    why = without_annotations("masks")(settings, now)
-    if why and "segmentation" in now.annotations:
-        return "semantic masks are stored without it, and the source gives no others"
-    return why
+    return "semantic masks are stored without it, and the source gives no others"
 
 
 def _without_masks(settings: "DatasetSettings", _: Situation) -> str | None:
@@ -782,6 +782,11 @@ class ExampleLayout:
             for each in features
             if each.default is not None and not each.many
         )
+
+    @property
+    def stores_classes(self) -> bool:
+        """Whether Examples have a place for the classes of images."""
+        return not self.fields.isdisjoint(CLASS_FIELDS)
 
     @cached_property
     def encoder(self) -> ExampleEncoder:

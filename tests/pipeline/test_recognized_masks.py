@@ -11,6 +11,7 @@ from golden_inputs import draw_mask, encode
 from PIL import Image, ImageFilter
 from stored_records import read_records
 
+import recordmill
 from recordmill.schemas.features import Example
 from tests.pipeline.conftest import encode_picture
 
@@ -142,6 +143,36 @@ def test_ids_over_255_are_stored_in_16_bits(ending, convert, tmp_path):
         drawn = np.asarray(Image.open(_file(draw_wide(n))))
         assert np.array_equal(found[f"{n}.jpg"], drawn)
     assert marker_of(done)["labels"] == {"void": 0, "car": 7, "tree": 300}
+
+
+def test_images_in_class_folders_keep_their_class_and_their_mask(convert, tmp_path):
+    for n, label in enumerate(("cat", "dog", "cat")):
+        for folder, data in (
+            ("images", encode_picture(n, SIZE)),
+            ("masks", draw_mask(n, range(3), SIZE)),
+        ):
+            path = tmp_path / "in" / folder / label / f"{n}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+    done = convert(tmp_path / "in")
+    assert done.code == 0, done.stderr
+    assert "image and mask pairs: 3 in 2 classes, such as" in done.stderr
+    found = {}
+    for elements in recordmill.open(done.output, features="all").values():
+        found |= {each["image/filename"].decode(): each for each in elements}
+    assert {name: int(each["label"]) for name, each in found.items()} == {
+        "0.png": 0,
+        "1.png": 1,
+        "2.png": 0,
+    }
+    for n in range(3):
+        drawn = np.asarray(Image.open(_file(draw_mask(n, range(3), SIZE))))
+        assert np.array_equal(found[f"{n}.png"]["segmentation"], drawn)
+    lost = convert(tmp_path / "in", "--overwrite", "--set", "convention=deeplab")
+    assert (
+        "not stored: the classes of 3 images: the convention (DeepLab) has no place for them; "
+        "--set convention=tfds stores them"
+    ) in lost.stderr
 
 
 def test_slopes_of_16_bits_do_not_look_like_masks(convert, tmp_path):

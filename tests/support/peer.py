@@ -82,6 +82,7 @@ def walk_dataset(folder: Path) -> Iterator[tuple[Found, dict[str, list]]]:
     """Each record as `Found`, and its features by key. The sidecar says which source a record was
     made from."""
     marker = json.loads((folder / "recordmill.json").read_text())
+    class_of = {class_id: name for name, class_id in marker["labels"].items()}
     for split, described in marker["splits"].items():
         for shard in described["shards"]:
             rows = [
@@ -93,6 +94,7 @@ def walk_dataset(folder: Path) -> Iterator[tuple[Found, dict[str, list]]]:
             for offset, record in read_records(folder / shard["name"]):
                 features = read_example(record)
                 label = (features.get("image/class/text") or [b""])[0].decode()
+                label = label or class_of.get(features.get("label", [None])[0], "")
                 names = [each.decode() for each in features.get("image/object/class/text", [])]
                 sides = [
                     features.get(f"image/object/bbox/{side}", [])

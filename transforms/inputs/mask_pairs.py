@@ -3,7 +3,7 @@
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, takewhile
 
@@ -18,7 +18,11 @@ from recordmill.transforms.inputs.pair_names import (
     stem_of,
     words_in,
 )
-from recordmill.transforms.inputs.unlikely_classes import NO_CLASS
+from recordmill.transforms.inputs.unlikely_classes import (
+    NO_CLASS,
+    are_unlikely_classes,
+    explain_unlikely,
+)
 
 _LEAST_PAIRED = 0.9
 """The smallest share of images that have a mask, and of masks that have an image."""
@@ -54,6 +58,7 @@ class MaskPairs:
         words: the words for splits in the place of `{split}`.
         found: the path of each image, and that of its mask.
         without_masks: folders of images without masks.
+        classes: the folders in the place of `{class}`.
     """
 
     images: str
@@ -61,6 +66,7 @@ class MaskPairs:
     words: tuple[str, ...]
     found: tuple[tuple[str, str], ...]
     without_masks: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
 
     @property
     def leaves_only_tests(self) -> bool:
@@ -80,12 +86,13 @@ class _PathForms:
     images: str
     masks: str
     word: str
+    label: str = ""
 
 
 def find_mask_pairs(pairs: Pairs, folders: Mapping[str, Sequence[str]]) -> MaskPairs | None:
     """Returns the images and masks of pairs, if two templates name all of them.
 
-    Folders must be splits, or Cityscapes' cities: others may be classes.
+    Folders must be splits, Cityscapes' cities, or likely classes.
 
     Args:
         pairs: what second images are, by their names and looks.
@@ -105,16 +112,14 @@ def find_mask_pairs(pairs: Pairs, folders: Mapping[str, Sequence[str]]) -> MaskP
     else:
         return None
     found = [*chain.from_iterable(own or () for own in matched)]
-    forms = {_find_templates(pair) for pair in found}
-    templates = {each and (each.images, each.masks) for each in forms}
-    if None in matched or len(templates) != 1 or None in templates:
+    known = _find_forms(found) or _find_forms(found, have_classes=True)
+    if None in matched or not known:
         return None
     paired = {path for pair in found for path in (pair.image, pair.mask)}
     without = [each for each in folders if not paired & _paths_in(each, folders)]
     others = sum(len(images) for folder, images in folders.items() if folder not in without)
     if len(paired) < _LEAST_PAIRED * others:
         return None
-    known = [each for each in forms if each]
     if _PREDICTED.search(known[0].masks) or _are_depths(known[0]):
         return None
     return MaskPairs(
@@ -123,7 +128,27 @@ def find_mask_pairs(pairs: Pairs, folders: Mapping[str, Sequence[str]]) -> MaskP
         tuple(sorted({each.word for each in known} - {""})),
         tuple(sorted((pair.image, pair.mask) for pair in found)),
         tuple(without),
+        tuple(sorted({each.label for each in known} - {""})),
     )
+
+
+def _find_forms(pairs: Sequence[_MaskPair], have_classes: bool = False) -> list[_PathForms]:
+    """Returns the forms of all pairs, with the same templates; empty if these differ.
+
+    Args:
+        pairs: images and masks.
+        have_classes: whether folders that not all have are classes.
+    """
+    folders = [{*each.image.split("/")[:-1], *each.mask.split("/")[:-1]} for each in pairs]
+    shared = frozenset.intersection(*map(frozenset, folders)) if have_classes and folders else None
+    forms = {_find_templates(pair, shared) for pair in pairs}
+    known = [each for each in forms if each]
+    labels = {each.label for each in known}
+    are_classes = explain_unlikely(labels) is None and not are_unlikely_classes(labels)
+    if have_classes and ("" in labels or len(labels) < 2 or not are_classes):
+        return []
+    are_alike = len({(each.images, each.masks) for each in known}) == 1
+    return known if len(known) == len(forms) and are_alike else []
 
 
 def _are_depths(forms: _PathForms) -> bool:
@@ -265,7 +290,8 @@ def _is_next_to_classes(path: str, folders: Container[str]) -> bool:
 def _match_within(folder: str, images: Sequence[str]) -> list[_MaskPair] | None:
     """Returns the images of a folder with the mask next to each; None if that is not clear."""
     found = list[_MaskPair]()
-    for core, paths in _group_by_core(folder, images, cores_of(images)).items():
+    cores = cores_of(images, counted=True)  # `1_mask_1` may be a second mask of `1`
+    for core, paths in _group_by_core(folder, images, cores).items():
         if len(paths) == 1:
             continue
         masks = [path for path in paths if _is_mask_name(path, core, paths)]
@@ -285,10 +311,15 @@ def _is_mask_name(path: str, core: str, paths: Sequence[str]) -> bool:
     return are_photos and path.lower().endswith(LOSSLESS)
 
 
-def _find_templates(pair: _MaskPair) -> _PathForms | None:
-    """Returns the templates of one pair; None if folders may be classes, or names have braces."""
+def _find_templates(pair: _MaskPair, shared: Collection[str] | None) -> _PathForms | None:
+    """Returns the templates of one pair; None if folders may be classes, or names have braces.
+
+    Args:
+        pair: an image and its mask.
+        shared: the folders of all pairs, if others are classes; None if there are no classes.
+    """
     paths, core = (pair.image, pair.mask), pair.core
-    folders = _find_folders(*map(posixpath.dirname, paths))
+    folders = _find_folders(posixpath.dirname(pair.image), posixpath.dirname(pair.mask), shared)
     names = [posixpath.basename(path) for path in paths]
     is_clear = core and all(stem_of(name).count(core) == 1 for name in names)
     if folders is None or not is_clear or "{" in "".join(paths):
@@ -303,11 +334,17 @@ def _find_templates(pair: _MaskPair) -> _PathForms | None:
             f"{template}{posixpath.splitext(name)[1]}"
             for template, name in zip(templates, names, strict=True)
         ]
-    return _PathForms(templates[0], templates[1], folders.word)
+    return _PathForms(templates[0], templates[1], folders.word, folders.label)
 
 
-def _find_folders(image: str, mask: str) -> _PathForms | None:
-    """Returns the templates of the folders of a pair; None if one may be a class."""
+def _find_folders(image: str, mask: str, shared: Collection[str] | None) -> _PathForms | None:
+    """Returns the templates of the folders of a pair; None if one may be a class.
+
+    Args:
+        image: the folder of the image.
+        mask: that of the mask.
+        shared: as for `_find_templates`.
+    """
     ones, others = (path.split("/") if path else [] for path in (image, mask))
     start = _count_shared(ones, others)
     end = _count_shared(ones[start:][::-1], others[start:][::-1])
@@ -316,7 +353,9 @@ def _find_folders(image: str, mask: str) -> _PathForms | None:
     words = [part for part in (*before, *after) if split_for_word(part)]
     if _CITIES in own[0].lower():
         after = [part for part in after if split_for_word(part)]
-    if any(not split_for_word(part) and not NO_CLASS.fullmatch(part.lower()) for part in after):
+    classes = [each for each in (*before, *after) if _is_class(each, shared)]
+    others = [each for each in after if not split_for_word(each) and each not in classes]
+    if len(classes) > 1 or not all(NO_CLASS.fullmatch(each.lower()) for each in others):
         return None
     inner = [word for word in re.findall("[A-Za-z]+", own[0]) if split_for_word(word)]
     if inner and inner[0] in own[1]:
@@ -324,14 +363,19 @@ def _find_folders(image: str, mask: str) -> _PathForms | None:
         own = [part.replace(inner[0], "{split}", 1) for part in own]
     if len(words) > 1:
         return None
-    templates = [
-        "/".join(filter(None, (*map(_as_template, before), middle, *map(_as_template, after))))
-        for middle in own
-    ]
-    return _PathForms(templates[0], templates[1], "".join(words))
+    before, after = ([_as_template(each, classes) for each in parts] for parts in (before, after))
+    templates = ["/".join(filter(None, (*before, middle, *after))) for middle in own]
+    return _PathForms(templates[0], templates[1], "".join(words), "".join(classes))
 
 
-def _as_template(part: str) -> str:
+def _is_class(part: str, shared: Collection[str] | None) -> bool:
+    is_known = split_for_word(part) or NO_CLASS.fullmatch(part.lower())
+    return shared is not None and part not in shared and not is_known
+
+
+def _as_template(part: str, classes: Collection[str]) -> str:
+    if part in classes:
+        return "{class}"
     return "{split}" if split_for_word(part) else part
 
 

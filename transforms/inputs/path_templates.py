@@ -11,10 +11,10 @@ from recordmill.transforms.inputs.image_names import names_in
 from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
 from recordmill.transforms.inputs.patterns import check_template
 
-NAME, SPLIT = "name", "split"
+NAME, SPLIT, CLASS = "name", "split", "class"
 
-_FORMS = {NAME: "(?P<name>.+)", SPLIT: "(?P<split>[^/]+)"}
-_PLACE = re.compile(r"\{(name|split)\}")
+_FORMS = {NAME: "(?P<name>.+)", SPLIT: "(?P<split>[^/]+)", CLASS: "(?P<class>[^/]+)"}
+_PLACE = re.compile(r"\{(name|split|class)\}")
 
 
 @cache
@@ -28,7 +28,7 @@ class PathTemplate:
     """The paths of some files below an input.
 
     `{name}` stands for what the paths of an image and of its other files have in common, which may
-    have slashes; `{split}` for one folder, or a part of a folder's or file's name.
+    have slashes; `{split}` and `{class}` for one folder, or a part of a folder's or file's name.
 
     Attributes:
         text: the template. If it ends with no image's extension, any of them may follow.
@@ -45,17 +45,18 @@ class PathTemplate:
         Raises:
             SettingError: it has other names in braces, one twice, or no `{name}`.
         """
-        check_template(self.text, key, NAME, SPLIT)
-        found = _PLACE.findall(self.text)
-        if NAME not in found or len(found) > len({*found}):
+        check_template(self.text, key, NAME, SPLIT, CLASS)
+        if NAME not in self.parts or len(self.parts) > len({*self.parts}):
             raise SettingError(
-                key, f"is {self.text!r}: write {{name}} once in it, and {{split}} once at most"
+                key,
+                f"is {self.text!r}: write {{name}} once in it, and {{split}} and {{class}} once at "
+                "most",
             )
 
-    @property
-    def has_split(self) -> bool:
-        """Whether the template has `{split}`."""
-        return f"{{{SPLIT}}}" in self.text
+    @cached_property
+    def parts(self) -> list[str]:
+        """The names in braces, in order."""
+        return _PLACE.findall(self.text)
 
     @property
     def letters(self) -> int:
@@ -63,7 +64,7 @@ class PathTemplate:
         return len(_PLACE.sub("", self.text))
 
     def match(self, path: str) -> Mapping[str, str] | None:
-        """Returns the words that stand for `{name}` and `{split}` in a path; None if it differs."""
+        """Returns the words that stand for names in braces in a path; None if it differs."""
         if not self._names_ending:
             path, ending = posixpath.splitext(path)
             if ending.lower() not in IMAGE_ENDINGS:

@@ -380,6 +380,12 @@ def _note_losses(summary: Summary, layout: ExampleLayout) -> Iterator[str]:
     for kind, listed in summary.list_unstored(layout):
         if note := kind.note_unstored(listed, layout.convention.title):
             yield note
+    labeled = summary.classes.total() - summary.classes[""]
+    if labeled and isinstance(settings.convention, str) and not layout.stores_classes:
+        yield (
+            f"not stored: the classes of {format_count(labeled, settings.unit)}: the convention "
+            f"({layout.convention.title}) has no place for them; --set convention=tfds stores them"
+        )
     yield from _note_attributes(summary, layout)
     if kinds := [f"{kind} ({count:,})" for kind, count in sorted(summary.not_stored.items())]:
         remedy = settings.remedy_for(summary.not_stored)

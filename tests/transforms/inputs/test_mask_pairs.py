@@ -98,8 +98,9 @@ def test_masks_of_training_are_taken_where_cityscapes_has_no_other_masks_of_clas
 @pytest.mark.parametrize(
     ("folders", "kept", "left_out"),
     [
-        ({f"{a}/{b}": folder("{}.png") for a in "im" for b in ("cat", "dog")}, "i", "m"),
-        ({f"{b}/{a}": folder("{}.png") for a in "im" for b in ("cat", "dog")}, "i", "m"),
+        ({f"{a}/{b}": folder("{}.png") for a in "im" for b in ("cat",)}, "i", "m"),
+        ({f"{a}/{b}": folder("{}.png") for a in "im" for b in ("p01", "p02")}, "i", "m"),
+        ({f"{b}/{a}": folder("{}.png") for a in "im" for b in ("0001", "0002")}, "i", "m"),
         ({"i": folder("{}.png"), "m": folder("{}.png"), "m2": folder("{}.png")}, "i", "m"),
         ({"i": folder("{}.png"), "m": folder("{}.png", N[:1])}, "i", "m"),
         ({"i": folder("{}.png"), "m": [*folder("{}_seg.png"), *folder("{}_gt.png")]}, "i", "m"),
@@ -114,9 +115,39 @@ def test_what_may_be_something_else(folders, kept, left_out):
     assert find(folders, tuple(kept), tuple(left_out)) is None
 
 
-def test_classes_with_masks_next_to_images_are_not_taken():
+@pytest.mark.parametrize(
+    ("image", "mask", "templates"),
+    [
+        ("i/{}/{}.jpg", "m/{}/{}.png", ("i/{class}/{name}", "m/{class}/{name}")),
+        ("{}/i/{}.jpg", "{}/m/{}.png", ("{class}/i/{name}", "{class}/m/{name}")),
+        ("a/{}/{}.jpg", "a/m/{}/{}.png", ("a/{class}/{name}", "a/m/{class}/{name}")),
+        (
+            "train/{}/{}.jpg",
+            "m/train/{}/{}.png",
+            ("{split}/{class}/{name}", "m/{split}/{class}/{name}"),
+        ),
+        ("{}/{}.jpg", "{}/{}_mask.png", ("{class}/{name}", "{class}/{name}_mask")),
+    ],
+)  # fmt: skip
+def test_folders_of_classes(image, mask, templates):
+    folders, masks = {}, []
+    for label in ("cat", "dog"):
+        for form in (image, mask):
+            path, name = form.replace("{}", label, 1).rsplit("/", 1)
+            folders[path] = [*folders.get(path, ()), *folder(name)]
+        masks.append(path)
+    kept = tuple(path for path in folders if path not in masks)
+    found = find(folders, kept, tuple(masks) if kept else ())
+    assert (found.images, found.masks) == templates
+    assert found.classes == ("cat", "dog")
+    assert len(found.found) == 6
+
+
+def test_images_with_several_masks_are_not_taken():
     names = [*folder("{}.jpg"), *folder("{}_mask.png")]
-    assert find({"benign": names, "malignant": names}) is None
+    assert find({"cat": names, "dog": names}) is not None
+    assert find({"cat": names, "dog": [*names, "x1_mask_1.png"]}) is None
+    assert find({"": [*names, "x1_mask_1.png"]}) is None
 
 
 @pytest.mark.parametrize("sign", ["is_even", "are_sides", "may_be_classes", "may_be_single"])

@@ -21,7 +21,13 @@ from recordmill.transforms.inputs.named_files import (
     locate,
     read_sibling,
 )
-from recordmill.transforms.inputs.path_templates import NAME, SPLIT, PathTemplate, template_of
+from recordmill.transforms.inputs.path_templates import (
+    CLASS,
+    NAME,
+    SPLIT,
+    PathTemplate,
+    template_of,
+)
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.split_lists import find_listed_word
 from recordmill.transforms.inputs.unclaimed_files import find_sibling
@@ -68,9 +74,9 @@ class ImageMasks(Source):
 
     Each image has one semantic mask, whose values are ids of classes. In paths below the input,
     `{name}` stands for what the image and the mask have in common, `{split}` for the word for
-    `splits.from_source`. A path without an extension stands for any of an image. An image without a
-    mask is rejected (`no_mask_file`), and so are a mask without an image (`no_image`) and an image
-    that matches neither path (`name_mismatch`).
+    `splits.from_source`, `{class}` for the class of the image. A path without an extension stands
+    for any of an image. An image without a mask is rejected (`no_mask_file`), and so are a mask
+    without an image (`no_image`) and an image that matches neither path (`name_mismatch`).
 
     Attributes:
         images: the path of an image: `{split}/images/{name}`.
@@ -105,18 +111,17 @@ class ImageMasks(Source):
 
     def __post_init__(self) -> None:
         """Raises SettingError if a template is invalid, or settings contradict each other."""
-        for key, template in (("images", self._image), ("masks", self._mask)):
-            template.check(f"source.{key}")
-        if self.images == self.masks:
-            raise SettingError("source.masks", "is that of the images: write where masks are")
-        if self._mask.has_split and not self._image.has_split:
-            raise SettingError("source.masks", "has {split}: write it in source.images, too")
-        if self.sets and self._image.has_split:
+        self._check_templates()
+        if self.sets and SPLIT in self._image.parts:
             raise SettingError("source.sets", "gives splits, and so does {split}: remove one")
         named = ("class_names", "class_names_file", "mask_colors")
         given = [f"source.{key}" for key in named if getattr(self, key)]
         if len(given) > 1:
             raise SettingError(given[0], f"names classes, and so does {given[1]}: remove one")
+        if given and self._gives_classes:
+            raise SettingError(
+                given[0], "names the classes of masks, and {class} those of images: remove one"
+            )
         if self.mask_colors and self.mask_threshold is not None:
             raise SettingError(
                 "source.mask_threshold",
@@ -127,12 +132,26 @@ class ImageMasks(Source):
             self._check_objects()
         self.classes()
 
+    def _check_templates(self) -> None:
+        """Raises SettingError if a template is invalid, or has a part that the other one needs."""
+        for key, template in (("images", self._image), ("masks", self._mask)):
+            template.check(f"source.{key}")
+        if self.images == self.masks:
+            raise SettingError("source.masks", "is that of the images: write where masks are")
+        for part in (SPLIT, CLASS):
+            if part in self._mask.parts and part not in self._image.parts:
+                raise SettingError(
+                    "source.masks", f"has {{{part}}}: write it in source.images, too"
+                )
+        if CLASS in self._image.parts and CLASS not in self._mask.parts:
+            raise SettingError("source.images", "has {class}: write it in source.masks, too")
+
     def _check_objects(self) -> None:
         """Raises SettingError if values cannot be those of objects, or have no classes."""
         if self.mask_colors or self.mask_threshold is not None:
             key = "mask_colors" if self.mask_colors else "mask_threshold"
             raise SettingError(f"source.{key}", "is for semantic masks: remove it, or masks_of")
-        if not self.gives_labels:
+        if not self._has_names:
             raise SettingError(
                 "source.masks_of",
                 "is objects, whose classes need names: list them in source.class_names in the "
@@ -140,14 +159,19 @@ class ImageMasks(Source):
             )
 
     @property
-    def names_mask_ids(self) -> bool:  # type: ignore[override]  # depends on the settings
-        """Whether masks are semantic ones."""
-        return self.masks_of == "classes"
+    def _has_names(self) -> bool:
+        """Whether the values of masks have names, or the classes in them."""
+        return bool(self.class_names or self._names_file)
 
     @property
     def gives_labels(self) -> bool:
-        """Whether ids have names."""
-        return bool(self.class_names or self._names_file)
+        """Whether images or objects have classes, or ids have names."""
+        return self._gives_classes or self._has_names
+
+    @property
+    def names_mask_ids(self) -> bool:  # type: ignore[override]  # depends on the settings
+        """Whether ids in semantic masks have names."""
+        return self._has_names and self.masks_of == "classes"
 
     @property
     def siblings(self) -> Mapping[str, str]:
@@ -239,7 +263,8 @@ class ImageMasks(Source):
     def _find_mask(self, image: DataFile, with_outlines: bool) -> ImageRef:
         """Returns an image with its mask; a notice if it has none, or is on no list."""
         words = self._match(self._image, image)
-        file = image.ref.replace(split=words.get(SPLIT) or image.ref.split)
+        label = (self._image.match(image.path) or words).get(CLASS, "")
+        file = image.ref.replace(label=label, split=words.get(SPLIT) or image.ref.split)
         if self.sets:
             word = find_listed_word(image.root, self.sets, words[NAME])
             if word is None:
@@ -318,6 +343,10 @@ class ImageMasks(Source):
         """The path of the file that names the classes; None if there is none."""
         named = self.class_names_file or self.mask_colors
         return posixpath.normpath(named) if named else None
+
+    @property
+    def _gives_classes(self) -> bool:
+        return CLASS in self._image.parts
 
     @property
     def _image(self) -> PathTemplate:

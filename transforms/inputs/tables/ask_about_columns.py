@@ -42,6 +42,10 @@ def ask_for_second(first: FoundColumns, kept: str) -> Question:
         flags = [f"source.columns.uri={uri}", f"source.columns.mask={semantic[0]}", *unlabeled]
         way = to_set(*flags, "convention=deeplab")
         ways.append(f"those of {kept} with the semantic masks in {semantic[0]}, add {way}")
+        if label:
+            way = to_set(*flags[:2], "convention=tfds")
+            both = f"the semantic masks in {semantic[0]} and the classes in {label}"
+            ways.append(f"those of {kept} with {both}, add {way}")
     if label and are_masks:
         way = to_set(f"source.columns.uri={uri}")
         ways.append(f"those of {kept} with the classes in {label}, add {way}")

@@ -56,6 +56,22 @@ def test_an_image_has_the_mask_of_its_name(tmp_path):
     assert fate(found) == ("ignored", "taken_only_by_name", "")
 
 
+CLASSES = {"images": "images/{class}/{name}", "masks": "masks/{class}/{name}"}
+
+
+def test_folders_give_the_classes_of_images(tmp_path):
+    write(tmp_path, "images/cat/1.jpg", "masks/cat/1.png", "images/dog/1.jpg", "masks/dog/1.png")
+    found = [refer(tmp_path, f"images/{name}/1.jpg", **CLASSES) for name in ("cat", "dog")]
+    assert [(ref.label, ref.files[0].key) for ref in found] == [
+        ("cat", "masks/cat/1.png"),
+        ("dog", "masks/dog/1.png"),
+    ]
+    assert ImageMasks(**CLASSES).gives_labels
+    assert not ImageMasks(**CLASSES).names_mask_ids
+    found = refer(tmp_path, "masks/dog/1.png", **CLASSES)
+    assert fate(found) == ("ignored", "taken_only_by_name", "")
+
+
 @pytest.mark.parametrize(
     ("images", "masks", "image", "mask"),
     [
@@ -212,8 +228,15 @@ def test_lists_give_splits(tmp_path):
     [
         ({"images": "images"}, "source.images is 'images': write {name} once in it"),
         ({"masks": "{name}/{name}"}, "source.masks is '{name}/{name}': write {name} once in it"),
-        ({"masks": "{path}"}, "it can use only {name} and {split} in braces"),
+        ({"masks": "{path}"}, "it can use only {class} and {name} and {split} in braces"),
         ({"masks": "{split}/{name}"}, "source.masks has {split}: write it in source.images, too"),
+        ({"masks": "{class}/{name}"}, "source.masks has {class}: write it in source.images, too"),
+        ({"images": "{class}/{name}"}, "source.images has {class}: write it in source.masks, too"),
+        (
+            CLASSES | {"class_names": ("a",)},
+            "source.class_names names the classes of masks, and {class} those of images: remove "
+            "one",
+        ),
         ({"masks": "images/{name}"}, "source.masks is that of the images"),
         (
             {"images": "{split}/{name}", "sets": "{split}.txt"},

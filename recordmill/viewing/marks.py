@@ -197,6 +197,8 @@ class Marks:
         table: the values of all images.
         states: by image, `NOT_MARKED`, `EXCLUDED` or `CORRECTED`.
         classes: the classes that images are to get, by the images' numbers.
+        files_excluded: the keys of files that the list of exclusions names, by the numbers of the
+            images that were annotated from them.
     """
 
     dataset: Dataset
@@ -205,6 +207,7 @@ class Marks:
     table: ImageTable
     states: NDArray[np.uint8] = field(init=False)
     classes: dict[int, str] = field(default_factory=dict)
+    files_excluded: dict[int, str] = field(default_factory=dict)
     _writing: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
@@ -215,15 +218,26 @@ class Marks:
         try:
             exclusions = Exclusions.parse(_read_lines(self.files.exclude))
             corrections = Corrections.parse(_read_lines(self.files.corrections))
+            self._find_files(exclusions)
         except (OSError, ValueError) as error:
             self.files, self.problem = None, f"the files of marks cannot be read: {error}"
             return
         self._find_marked(exclusions, corrections)
 
+    def _find_files(self, exclusions: Exclusions) -> None:
+        """Finds the images that were annotated from a file that is excluded."""
+        if not exclusions or not self.dataset.marker.annotations:
+            return
+        for number, (_, row) in enumerate(self.dataset.rows()):
+            for file in row.other_files:
+                if file["key"] in exclusions.keys or file["sha256"] in exclusions.digests:
+                    self.files_excluded[number] = file["key"]
+
     def _find_marked(self, exclusions: Exclusions, corrections: Corrections) -> None:
         for number in range(len(self.table)) if exclusions or corrections else ():
             key, sha256 = self.table.key(number), self.table.sha256(number)
-            if key in exclusions.keys or sha256 in exclusions.digests:
+            is_listed = key in exclusions.keys or sha256 in exclusions.digests
+            if is_listed or number in self.files_excluded:
                 self.states[number] = EXCLUDED
             elif corrections.judge(key, sha256) == "corrected":
                 wanted = corrections.by_key[key].class_name
@@ -268,6 +282,8 @@ class Marks:
         with self._writing:
             chosen = [number for number in numbers if 0 <= number < len(self.table)]
             marked = [number for number in chosen if self.states[number] != NOT_MARKED]
+            if action != "exclude":
+                self._check_files(self.files, marked)
             self._forget(self.files, marked)
             for number in marked:
                 self.states[number] = NOT_MARKED
@@ -281,6 +297,14 @@ class Marks:
                 _append(self.files.corrections, lines, _as_row(HEADER))
                 self.states[changed] = CORRECTED
                 self.classes.update(dict.fromkeys(changed, class_name))
+
+    def _check_files(self, files: MarkFiles, numbers: Iterable[int]) -> None:
+        for number in numbers:
+            if file := self.files_excluded.get(number):
+                raise UsageError(
+                    f"{self.table.key(number)} is excluded by a line for {file}: remove that line "
+                    f"from {files.exclude}, and start recordmill view again"
+                )
 
     def _check_class(self, class_name: str) -> None:
         if problem := refuse_classes(self.dataset):

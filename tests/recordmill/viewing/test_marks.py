@@ -4,7 +4,9 @@ import json
 import os
 import shlex
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
@@ -26,6 +28,20 @@ def marking(classes, files, serving):
     with serving(str(classes), files) as browser:
         browser.enter()
         yield browser
+
+
+@pytest.fixture(scope="module")
+def segmented(tmp_path_factory, draw):
+    """The folder of three images with semantic masks, and their dataset."""
+    root = tmp_path_factory.mktemp("segmented")
+    (root / "in/images").mkdir(parents=True)
+    (root / "in/masks").mkdir()
+    for number in range(3):
+        (root / f"in/images/{number}.jpg").write_bytes(draw(number))
+        Image.fromarray(np.full((16, 24), number, np.uint8)).save(root / f"in/masks/{number}.png")
+    flags = ["--set=source.kind=image_masks", "--set=convention=deeplab", "--set=report=false"]
+    assert launch([f"--input={root}/in", f"--output={root}/out", *flags], build) == 0
+    return root / "in", root / "out"
 
 
 def post(browser, request, origin="http://127.0.0.1:{port}"):
@@ -93,6 +109,25 @@ def test_marks_that_are_in_the_files_are_shown(classes, files, serving, photos, 
         status, _, content = browser.ask("/marks")
         state = json.loads(content)
     assert (status, state["excluded"], state["corrected"]) == (200, 1, 1)
+
+
+@pytest.mark.parametrize("line", ["key:masks/1.png", "sha256:{digest}"])
+def test_images_whose_masks_are_excluded_are_shown(line, segmented, files, serving, sha256_of):
+    source, dataset = segmented
+    line = line.format(digest=sha256_of(source / "masks/1.png"))
+    with open(files.exclude, "w") as file:
+        file.write(f"{line}\n")
+    with serving(str(dataset), files) as browser:
+        browser.enter()
+        shown = browser.rows(part="images", q="marked%3Dexcluded", first=0, count=9)
+        assert [each["key"] for each in shown["images"]] == ["images/1.jpg"]
+        status, answer = post(browser, {"action": "clear", "query": ""})
+    assert (status, answer["error"]) == (
+        400,
+        "images/1.jpg is excluded by a line for masks/1.png: remove that line from "
+        f"{files.exclude}, and start recordmill view again",
+    )
+    assert read(files.exclude) == f"{line}\n"
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from recordmill.schemas.dataset.json_values import as_kept_json
 from recordmill.schemas.dataset.marker import AnnotationEntry
 from recordmill.schemas.dataset.totals import LOSSLESS, AnnotationCounts
 from recordmill.schemas.features import Feature, RecordField
-from recordmill.schemas.formatting import format_count, say_count
+from recordmill.schemas.formatting import format_count, plural_of, say_count
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import TRANSIENT, Rejected
 from recordmill.schemas.settings.dataset import ExampleLayout
@@ -56,7 +56,17 @@ def features_of_pairs(names: Iterable[str]) -> tuple[Feature, ...]:
 
 def is_second_image(feature: Feature) -> bool:
     """Returns whether a feature holds encoded second images."""
-    return feature.field.startswith(_FIELDS) and not feature.field.endswith(_FORMAT)
+    return is_second_field(feature.field)
+
+
+def is_second_field(field: str) -> bool:
+    """Returns whether a field of a record is an encoded second image."""
+    return field.startswith(_FIELDS) and not field.endswith(_FORMAT)
+
+
+def describe_second_field(field: str) -> str:
+    """Returns what the second images in a field are called, such as `second images (target)`."""
+    return f"{plural_of(PairKind.unit)} ({field.removeprefix(_FIELDS)})"
 
 
 @dataclass(frozen=True, slots=True)

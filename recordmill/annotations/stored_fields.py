@@ -7,6 +7,7 @@ from dataclasses import replace
 from recordmill.annotations.keypoints import KEY_POINTS
 from recordmill.annotations.kinds import ANNOTATION_FIELDS, KINDS
 from recordmill.annotations.masks import MASKS
+from recordmill.annotations.pairs import is_second_field
 from recordmill.schemas.dataset.marker import AnnotationEntry
 from recordmill.schemas.features import Example, Feature
 
@@ -35,6 +36,11 @@ def _mark(feature: Feature) -> Feature:
 
 FieldDigests = Mapping[str, str]
 """The digest of the values of each field of annotations."""
+
+
+def list_second_keys(features: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Returns the features that hold second images, as `list_annotation_keys` does."""
+    return {field: key for key, field in features if is_second_field(field)}
 
 
 def list_annotation_keys(features: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -78,7 +84,8 @@ def digest_kinds(record: bytes, keys: Mapping[str, str]) -> dict[str, str]:
 def find_differing_kinds(one: FieldDigests, other: FieldDigests) -> list[str]:
     """Returns the kinds of annotations in which two Examples differ, in the order of `KINDS`.
 
-    Fields that only one of them has are not compared.
+    Second images are given by their fields. Fields that only one of them has are not compared.
     """
     differing = {field for field in one.keys() & other.keys() if one[field] != other[field]}
-    return [name for name, kind in KINDS.items() if not differing.isdisjoint(kind.fields)]
+    kinds = [name for name, kind in KINDS.items() if not differing.isdisjoint(kind.fields)]
+    return [*kinds, *sorted(filter(is_second_field, differing))]

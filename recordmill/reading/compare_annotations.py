@@ -10,6 +10,7 @@ from recordmill.annotations.stored_fields import (
     digest_fields,
     find_differing_kinds,
     list_annotation_keys,
+    list_second_keys,
 )
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.storage.stored_frames import DamagedFrameError, StoredFrames
@@ -29,7 +30,8 @@ class AnnotationJudge:
     def find_kinds(self, one: Mapping[str, Any], other: Mapping[str, Any]) -> list[str] | None:
         """Returns the kinds in which two records differ; None if one cannot be read.
 
-        They are given by their rows in sidecars; `shard` is the path of the shard.
+        Second images are given by their fields. Records are given by their rows in sidecars;
+        `shard` is the path of the shard.
         """
         before, after = self._readers
         if not before.keys or not after.keys:
@@ -49,8 +51,8 @@ class _RecordFields:
     """Reads the annotations of records of a dataset."""
 
     def __init__(self, marker: Marker) -> None:
-        features = marker.features.items()
-        self.keys = list_annotation_keys((key, entry.field) for key, entry in features)
+        features = [(key, entry.field) for key, entry in marker.features.items()]
+        self.keys = list_annotation_keys(features) | list_second_keys(features)
         self.frames = StoredFrames(marker.plan.for_readers.compression != "none")
 
     def digest(self, row: Mapping[str, Any]) -> FieldDigests:

@@ -15,6 +15,7 @@ import orjson
 
 from recordmill import storage
 from recordmill.annotations.kinds import KINDS as ANNOTATION_KINDS
+from recordmill.annotations.pairs import describe_second_field, is_second_field
 from recordmill.reading.compare_annotations import AnnotationJudge
 from recordmill.reading.dataset import FORGED, Dataset, StoredShard
 from recordmill.schemas.dataset.compare_plans import DERIVED, list_differences
@@ -262,7 +263,9 @@ def _compare_alone(
 
 
 def name_annotations(kind: str) -> str:
-    """Returns what several annotations of a kind are called, such as `labels`."""
+    """Returns what several annotations of a kind, or of a field, are called, such as `labels`."""
+    if is_second_field(kind):
+        return describe_second_field(kind)
     return plural_of(ANNOTATION_KINDS[kind].unit) if kind in ANNOTATION_KINDS else kind
 
 

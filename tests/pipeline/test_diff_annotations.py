@@ -122,3 +122,28 @@ def test_other_semantic_masks_are_counted(convert, diff, tmp_path):
         "other annotations or features: 1 image (semantic masks 1)",
         "  2.jpg: semantic masks",
     ]
+
+
+def test_other_second_images_are_counted_by_their_name(convert, diff, tmp_path):
+    source = {"pairs_of": "{n}_a.png", "pairs": {"target": "{n}_b.png", "depth": "{n}_c.png"}}
+    settings = {
+        "source": {"kind": "class_folders", "class_from": "none", **source},
+        "splits.fractions": {"train": 1},
+        "report": False,
+    }
+    root = tmp_path / "pairs"
+    root.mkdir()
+    for number in range(3):
+        for letter in "abc":
+            path = root / f"{number}_{letter}.png"
+            path.write_bytes(encode_picture((number, letter), kind="PNG"))
+    before = convert(root, settings=settings, output=tmp_path / "before")
+    assert before.code == 0, before.stderr
+    (root / "2_b.png").write_bytes(encode_picture("other", kind="PNG"))
+    after = convert(root, settings=settings, output=tmp_path / "after")
+    line, said = diff(before, after)
+    assert line["annotation_kinds"] == {"pairs/target": 1}
+    assert said[:2] == [
+        "other annotations or features: 1 image (second images (target) 1)",
+        "  2_a.png: second images (target)",
+    ]

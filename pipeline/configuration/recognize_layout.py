@@ -73,6 +73,7 @@ from recordmill.transforms.inputs.patterns import (
     why_ignored,
 )
 from recordmill.transforms.inputs.sources.source import load_source, source_names
+from recordmill.transforms.inputs.suggest_pairs import suggest_pairs_beside
 from recordmill.transforms.inputs.tables.recognize_tables import unused_columns
 
 _DESCRIPTIVE = ("source", "splits", "labels", "include", "ignore", "convention")
@@ -425,8 +426,12 @@ def recognize(
     if len(found) > 1 and are_no_classes(sketch):
         found = [each for each in found if not _makes_classes(each)] or found
     if len(found) > 1:
-        ways = "; or ".join(offer_layouts(found, sketch))
-        raise UsageError(f"{place} may be meant in {len(found)} ways, choose one: {ways}")
+        ways = offer_layouts(found, sketch)
+        if both := suggest_pairs_beside(list_images_of(sketch), sketch.split_folders):
+            ways.append(f"class_folders (pairs of images, each in one record): {flags_of(both)}")
+        raise UsageError(
+            f"{place} may be meant in {len(ways)} ways, choose one: {'; or '.join(ways)}"
+        )
     for each in found:
         _ask(each, place, written)
     return next(iter(found), None)

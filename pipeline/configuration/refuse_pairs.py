@@ -22,7 +22,7 @@ from recordmill.transforms.inputs.pairs import find_pairs, patterns_of
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.sources.class_folders import find_telling_folders
 from recordmill.transforms.inputs.sources.source import load_source
-from recordmill.transforms.inputs.suggest_pairs import suggest_pairs
+from recordmill.transforms.inputs.suggest_pairs import suggest_pairs, suggest_pairs_beside
 from recordmill.transforms.inputs.unclaimed_files import role_of
 from recordmill.transforms.inputs.unlikely_classes import NO_CLASS, explain_unlikely
 from recordmill.transforms.inputs.views import find_views
@@ -99,7 +99,10 @@ def _offer_to_store(sketch: FolderSketch, pairs: Pairs, ignored: Sequence[str]) 
     images, offers = list_images_of(sketch), list[str]()
     if masks := suggest_masks(pairs, images, ignored):
         offers.append(f"to store masks with their images, add {flags_of(masks)}")
-    if both := suggest_pairs(pairs, images, sketch.split_folders):
+    both = suggest_pairs(pairs, images, sketch.split_folders)
+    if not both and not pairs.left_out:
+        both = suggest_pairs_beside(images, sketch.split_folders, not pairs.may_be_single)
+    if both:
         offers.append(f"to store both in one record, add {flags_of(both)}")
     return offers
 

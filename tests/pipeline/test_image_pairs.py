@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import re
 import shlex
 
 import numpy as np
@@ -272,6 +273,9 @@ def test_pairs_in_class_folders_are_not_taken_for_other_pairs(convert, tmp_path)
         ("DIV_HR/{}.png", "DIV_LR/X2/{}x2.png", "DIV_LR_X2"),
         ("train/hazy/{}.jpg", "train/clear/{}.jpg", "clear"),
         ("a b/{}.jpg", "a b/depth/{}.png", "depth"),
+        ("{}_hazy.png", "{}_clear.png", "clear"),
+        ("val/{}.jpg", "val/{}_depth.png", "depth"),
+        ("img{}_noisy.jpg", "img{}_clean.jpg", "clean"),
     ],
 )
 def test_the_flags_that_the_error_offers_store_both(convert, tmp_path, first, second_one, name):
@@ -285,8 +289,9 @@ def test_the_flags_that_the_error_offers_store_both(convert, tmp_path, first, se
             path.write_bytes(encode_picture((form, number), kind=kind))
     refused = convert(root, settings={})
     assert refused.code == 2
-    flags = refused.stderr.partition("to store both in one record, add ")[2].split(";")[0]
-    assert flags, refused.stderr
+    said = re.split(r"to store both in one record, add |each in one record\): ", refused.stderr)
+    assert len(said) == 2, refused.stderr
+    flags = said[1].split(";")[0]
     done = convert(root, *shlex.split(flags), settings={})
     assert done.code == 0, done.stderr
     made = marker(done)

@@ -3,7 +3,7 @@
 import pytest
 
 from recordmill.transforms.inputs.found_pairs import Pairs
-from recordmill.transforms.inputs.suggest_pairs import suggest_pairs
+from recordmill.transforms.inputs.suggest_pairs import suggest_pairs, suggest_pairs_beside
 
 NAMES = [f"{number:04}" for number in range(20)]
 
@@ -107,3 +107,75 @@ def test_both_images_are_stored_where_names_say_which_belong_together(
     pairs, names, splits, expected
 ):
     assert suggest_pairs(pairs, names, splits) == expected
+
+
+OF_DIV2K = {
+    **files("DIV2K_train_HR", "DIV2K_valid_HR", form="{}.png"),
+    **files("DIV2K_train_LR/X2", "DIV2K_valid_LR/X2", form="{}x2.png"),
+    **files("DIV2K_train_LR/X4", "DIV2K_valid_LR/X4", form="{}x4.png"),
+}
+
+
+def test_words_for_splits_in_names_of_folders_and_several_second_images():
+    kept, left_out = ([path for path in OF_DIV2K if each in path] for each in ("_HR", "_LR"))
+    assert suggest_pairs(Pairs("", tuple(kept), tuple(left_out)), OF_DIV2K) == {
+        "source": source(
+            "DIV2K_{split}_HR/{name}.png",
+            {
+                "DIV2K_LR_X2": "DIV2K_{split}_LR/X2/{name}x2.png",
+                "DIV2K_LR_X4": "DIV2K_{split}_LR/X4/{name}x4.png",
+            },
+            split="^/DIV2K_(?P<split>train|valid)_HR/",
+        ),
+        "splits": {"from_source": {"train": "train", "valid": "validation"}},
+    }
+    fewer = OF_DIV2K | {"DIV2K_valid_LR/X4": []}
+    assert suggest_pairs(Pairs("", tuple(kept), tuple(left_out)), fewer) is None
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "name"),
+    [
+        ("{name}_noisy.png", "{name}_clean.png", "clean"),
+        ("noisy_{name}.png", "clean_{name}.jpg", "clean"),
+        ("{name}-before.jpg", "{name}-after.jpg", "after"),
+        ("{name}.png", "{name}_LR.png", "LR"),
+    ],
+)
+def test_second_images_next_to_first_ones(first, second, name):
+    names = [form.format(name=each) for each in NAMES for form in (first, second)]
+    expected = source(first, {name: second})
+    assert suggest_pairs_beside({"": names}) == {"source": expected}
+    found = suggest_pairs_beside({"train": names, "val": names}, ("train", "val"))
+    splits = {"from_folders": {"train": "train", "val": "validation"}}
+    assert found == {"source": expected, "splits": splits}
+    assert suggest_pairs_beside({"cat": names, "dog": names}) is None
+
+
+def test_depth_next_to_images_keeps_its_values():
+    names = [form.format(each) for each in NAMES for form in ("{}.jpg", "{}_depth.png")]
+    assert suggest_pairs_beside({"": names}) == {
+        "source": source("{name}.jpg", {"depth": "{name}_depth.png"}),
+        "images": {"store": "png", "depth": 16},
+    }
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        ("{}.jpg",),
+        ("{}_a.jpg", "{}_b.jpg"),
+        ("{}.jpg", "{}_mask.png"),
+        ("{}_noisy.png", "{}_clean.png", "{}_other.png"),
+        ("noisy{}.png", "clean_x{}.png"),
+    ],
+)
+def test_names_that_do_not_say_which_images_are_second_ones(forms):
+    names = [form.format(each) for each in NAMES for form in forms]
+    assert suggest_pairs_beside({"": names}) is None
+
+
+def test_images_of_one_thing_are_pairs_if_the_user_may_say_so():
+    names = [form.format(each) for each in NAMES for form in ("{}_V.jpg", "{}_T.jpg")]
+    found = suggest_pairs_beside({"": names}, are_sides=False)
+    assert found == {"source": source("{name}_T.jpg", {"V": "{name}_V.jpg"})}

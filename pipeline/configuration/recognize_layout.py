@@ -455,11 +455,15 @@ def _recognize_pairs(
     listing, pairs = _listing(written), find_pairs_in(sketch, inputs)
     found = None
     likely = pairs or guess_mask_folders(list_images_of(sketch))
+    lists = find_lists(sketch, likely) if likely else []
     if likely and "image_masks" in kinds:
-        source, lists = part_of(written, "source"), find_lists(sketch, likely)
+        source = part_of(written, "source")
         found = recognize_masks(sketch, likely, lists, listing, source, inputs)
     if found is None and "class_folders" in kinds and "source" not in written:
-        refuse_pairs(sketch, place, listing, pairs)
+        masked = None
+        if likely:
+            masked = recognize_masks(sketch, likely, lists, listing, {}, inputs, are_names=True)
+        refuse_pairs(sketch, place, listing, pairs, masked)
         if "splits" not in written:
             refuse_splits_of_classes(sketch, place)
     return found

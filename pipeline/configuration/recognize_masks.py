@@ -55,6 +55,7 @@ def recognize_masks(
     listing: ListingSettings,
     given: Mapping[str, Any],
     inputs: int = 1,
+    are_names: bool = False,
 ) -> Recognized | None:
     """Recognizes images and masks; None if second images may be something else.
 
@@ -65,10 +66,11 @@ def recognize_masks(
         listing: the patterns that the user has given.
         given: the settings of the source that the user has given.
         inputs: how many inputs share the requests to a store.
+        are_names: whether folders that may be classes are parts of the names of images.
     """
     contents = {**sketch.names, **sketch.deeper}
     images = {path: each.images for path, each in contents.items() if each.images}
-    found = find_mask_pairs(pairs, images)
+    found = find_mask_pairs(pairs, images, are_names)
     if found is None or not found.leaves_only_tests or not sketch.root:
         return None
     is_local = storage.is_local(sketch.root)

@@ -13,7 +13,7 @@ from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.file_roles import YOLO_TEXT
-from recordmill.transforms.inputs.folder_sketch import FolderSketch, given_splits
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, given_splits
 from recordmill.transforms.inputs.found_pairs import Pairs
 from recordmill.transforms.inputs.listed_pairs import make_looker
 from recordmill.transforms.inputs.mask_pairs import without_other_masks
@@ -46,7 +46,11 @@ def find_pairs_in(sketch: FolderSketch, inputs: int = 1) -> Pairs | None:
 
 
 def refuse_pairs(
-    sketch: FolderSketch, place: str, listing: ListingSettings, pairs: Pairs | None
+    sketch: FolderSketch,
+    place: str,
+    listing: ListingSettings,
+    pairs: Pairs | None,
+    masked: Recognized | None = None,
 ) -> None:
     """Refuses an input that holds second images, such as masks, if it would be class folders.
 
@@ -56,6 +60,7 @@ def refuse_pairs(
         listing: the patterns and the group that the user has given. Images that `splits.group`
             keeps together may be several of one thing.
         pairs: what `find_pairs_in` has found.
+        masked: the layout that stores second images as masks, of images without a class.
 
     Raises:
         UsageError: there are second images; the text has the commands that leave them out.
@@ -77,7 +82,7 @@ def refuse_pairs(
     splits = _find_splits(sketch)
     ignored = [*listing.ignore, *escaped]
     advice = _advise(sketch, pairs, place, ignored, splits)
-    if offers := _offer_to_store(sketch, pairs, ignored):
+    if offers := _offer_to_store(sketch, pairs, ignored, masked):
         said = "second images are not classes"
         advice = "; ".join([advice, *offers])
     names = {posixpath.basename(path) for path in (*pairs.kept, *pairs.left_out)}
@@ -94,17 +99,34 @@ def refuse_pairs(
     raise UsageError(f"{place}: {pairs.why}: {said}; {advice}")
 
 
-def _offer_to_store(sketch: FolderSketch, pairs: Pairs, ignored: Sequence[str]) -> list[str]:
-    """Returns the flags that store second images with their images; empty if there are none."""
+def _offer_to_store(
+    sketch: FolderSketch, pairs: Pairs, ignored: Sequence[str], masked: Recognized | None
+) -> list[str]:
+    """Returns the flags that store second images with their images; empty if there are none.
+
+    Args:
+        sketch: the input.
+        pairs: its second images.
+        ignored: the patterns that are ignored besides.
+        masked: the layout that stores them as masks of images without a class.
+    """
     images, offers = list_images_of(sketch), list[str]()
-    if masks := suggest_masks(pairs, images, ignored):
+    if masked and not masked.questions:
+        flags = flags_of(masked.settings)
+        offers.append(f"to store the masks of images, which have no class then, add {flags}")
+    elif masks := suggest_masks(pairs, images, ignored):
         offers.append(f"to store masks with their images, add {flags_of(masks)}")
-    both = suggest_pairs(pairs, images, sketch.split_folders)
-    if not both and not pairs.left_out:
-        both = suggest_pairs_beside(images, sketch.split_folders, not pairs.may_be_single)
-    if both:
+    if both := _store_both(sketch, pairs):
         offers.append(f"to store both in one record, add {flags_of(both)}")
     return offers
+
+
+def _store_both(sketch: FolderSketch, pairs: Pairs) -> Mapping[str, Any] | None:
+    """Returns the settings that store second images with the first ones; None if none would."""
+    images = list_images_of(sketch)
+    if pairs.left_out:
+        return suggest_pairs(pairs, images, sketch.split_folders)
+    return suggest_pairs_beside(images, sketch.split_folders, not pairs.may_be_single)
 
 
 def _has_cityscapes_objects(sketch: FolderSketch) -> bool:

@@ -175,6 +175,25 @@ def test_images_in_class_folders_keep_their_class_and_their_mask(convert, tmp_pa
     ) in lost.stderr
 
 
+def test_the_error_has_flags_that_store_masks_of_colors_in_class_folders(convert, tmp_path):
+    for n, label in enumerate(("cat", "dog", "cat")):
+        for folder, data in (("images", encode_picture(n, SIZE)), ("masks", draw_colors(n))):
+            path = tmp_path / "in" / folder / label / f"{n}.png"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+    table = {f"class {at}": color for at, color in enumerate(COLORS.tolist())}
+    (tmp_path / "in/colors.json").write_text(json.dumps(table), encoding="utf-8")
+    refused = convert(tmp_path / "in")
+    assert refused.code == 2
+    said = refused.stderr.partition("to store the masks of images, which have no class then, add ")
+    done = convert(tmp_path / "in", *shlex.split(said[2]))
+    assert done.code == 0, done.stderr
+    for n in range(3):
+        drawn = np.asarray(Image.open(_file(draw_mask(n, range(4), SIZE))))
+        assert np.array_equal(ids_in(done.output)[f"{n}.png"], drawn)
+    assert marker_of(done)["labels"] == {name: at for at, name in enumerate(table)}
+
+
 def test_slopes_of_16_bits_do_not_look_like_masks(convert, tmp_path):
     def draw_depth(n):
         slope = np.arange(SIZE[0] * SIZE[1], dtype=np.uint16).reshape(SIZE[::-1])

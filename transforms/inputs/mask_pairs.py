@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, takewhile
+from typing import Literal
 
 from recordmill.transforms.inputs.folder_sketch import split_for_word
 from recordmill.transforms.inputs.found_pairs import Pairs
@@ -89,7 +90,13 @@ class _PathForms:
     label: str = ""
 
 
-def find_mask_pairs(pairs: Pairs, folders: Mapping[str, Sequence[str]]) -> MaskPairs | None:
+_FolderRole = Literal["splits", "classes", "names"]
+"""What folders are: splits alone, or also classes, or parts of the names of images."""
+
+
+def find_mask_pairs(
+    pairs: Pairs, folders: Mapping[str, Sequence[str]], are_names: bool = False
+) -> MaskPairs | None:
     """Returns the images and masks of pairs, if two templates name all of them.
 
     Folders must be splits, Cityscapes' cities, or likely classes.
@@ -97,6 +104,7 @@ def find_mask_pairs(pairs: Pairs, folders: Mapping[str, Sequence[str]]) -> MaskP
     Args:
         pairs: what second images are, by their names and looks.
         folders: the names of the images in each folder, by path below the input.
+        are_names: whether folders that may be classes are parts of the names of images.
     """
     if pairs.is_even or pairs.are_sides or pairs.may_be_classes or pairs.may_be_single:
         return None
@@ -112,7 +120,8 @@ def find_mask_pairs(pairs: Pairs, folders: Mapping[str, Sequence[str]]) -> MaskP
     else:
         return None
     found = [*chain.from_iterable(own or () for own in matched)]
-    known = _find_forms(found) or _find_forms(found, have_classes=True)
+    roles: Sequence[_FolderRole] = ("names",) if are_names else ("splits", "classes")
+    known = next(filter(None, (_find_forms(found, role) for role in roles)), None)
     if None in matched or not known:
         return None
     paired = {path for pair in found for path in (pair.image, pair.mask)}
@@ -132,20 +141,20 @@ def find_mask_pairs(pairs: Pairs, folders: Mapping[str, Sequence[str]]) -> MaskP
     )
 
 
-def _find_forms(pairs: Sequence[_MaskPair], have_classes: bool = False) -> list[_PathForms]:
+def _find_forms(pairs: Sequence[_MaskPair], role: _FolderRole) -> list[_PathForms]:
     """Returns the forms of all pairs, with the same templates; empty if these differ.
 
     Args:
         pairs: images and masks.
-        have_classes: whether folders that not all have are classes.
+        role: what folders are. Classes are those that not all pairs have.
     """
     folders = [{*each.image.split("/")[:-1], *each.mask.split("/")[:-1]} for each in pairs]
-    shared = frozenset.intersection(*map(frozenset, folders)) if have_classes and folders else None
-    forms = {_find_templates(pair, shared) for pair in pairs}
+    shared = frozenset.intersection(*map(frozenset, folders)) if folders else frozenset()
+    forms = {_find_templates(pair, role, shared) for pair in pairs}
     known = [each for each in forms if each]
     labels = {each.label for each in known}
     are_classes = explain_unlikely(labels) is None and not are_unlikely_classes(labels)
-    if have_classes and ("" in labels or len(labels) < 2 or not are_classes):
+    if role == "classes" and ("" in labels or len(labels) < 2 or not are_classes):
         return []
     are_alike = len({(each.images, each.masks) for each in known}) == 1
     return known if len(known) == len(forms) and are_alike else []
@@ -311,20 +320,26 @@ def _is_mask_name(path: str, core: str, paths: Sequence[str]) -> bool:
     return are_photos and path.lower().endswith(LOSSLESS)
 
 
-def _find_templates(pair: _MaskPair, shared: Collection[str] | None) -> _PathForms | None:
+def _find_templates(
+    pair: _MaskPair, role: _FolderRole, shared: Collection[str]
+) -> _PathForms | None:
     """Returns the templates of one pair; None if folders may be classes, or names have braces.
 
     Args:
         pair: an image and its mask.
-        shared: the folders of all pairs, if others are classes; None if there are no classes.
+        role: what folders are.
+        shared: the folders that all pairs have, and which are not classes.
     """
     paths, core = (pair.image, pair.mask), pair.core
-    folders = _find_folders(posixpath.dirname(pair.image), posixpath.dirname(pair.mask), shared)
+    image, mask = map(posixpath.dirname, paths)
+    folders = _find_folders(image, mask, role, shared)
     names = [posixpath.basename(path) for path in paths]
     is_clear = core and all(stem_of(name).count(core) == 1 for name in names)
     if folders is None or not is_clear or "{" in "".join(paths):
         return None
     stems = [stem_of(name).replace(core, "{name}", 1) for name in names]
+    if role == "names" and not all(stem.startswith("{name}") for stem in stems):
+        return None
     templates = [
         posixpath.join(folder, stem)
         for folder, stem in zip((folders.images, folders.masks), stems, strict=True)
@@ -337,13 +352,16 @@ def _find_templates(pair: _MaskPair, shared: Collection[str] | None) -> _PathFor
     return _PathForms(templates[0], templates[1], folders.word, folders.label)
 
 
-def _find_folders(image: str, mask: str, shared: Collection[str] | None) -> _PathForms | None:
+def _find_folders(
+    image: str, mask: str, role: _FolderRole, shared: Collection[str]
+) -> _PathForms | None:
     """Returns the templates of the folders of a pair; None if one may be a class.
 
     Args:
         image: the folder of the image.
         mask: that of the mask.
-        shared: as for `_find_templates`.
+        role: as for `_find_templates`.
+        shared: the same.
     """
     ones, others = (path.split("/") if path else [] for path in (image, mask))
     start = _count_shared(ones, others)
@@ -351,9 +369,11 @@ def _find_folders(image: str, mask: str, shared: Collection[str] | None) -> _Pat
     before, after = ones[:start], ones[len(ones) - end :]
     own = ["/".join(each[start : len(each) - end]) for each in (ones, others)]
     words = [part for part in (*before, *after) if split_for_word(part)]
-    if _CITIES in own[0].lower():
+    if role == "names" or _CITIES in own[0].lower():
         after = [part for part in after if split_for_word(part)]
-    classes = [each for each in (*before, *after) if _is_class(each, shared)]
+    classes = list[str]()
+    if role == "classes":
+        classes = [each for each in (*before, *after) if _is_class(each, shared)]
     others = [each for each in after if not split_for_word(each) and each not in classes]
     if len(classes) > 1 or not all(NO_CLASS.fullmatch(each.lower()) for each in others):
         return None
@@ -368,9 +388,9 @@ def _find_folders(image: str, mask: str, shared: Collection[str] | None) -> _Pat
     return _PathForms(templates[0], templates[1], "".join(words), "".join(classes))
 
 
-def _is_class(part: str, shared: Collection[str] | None) -> bool:
+def _is_class(part: str, shared: Collection[str]) -> bool:
     is_known = split_for_word(part) or NO_CLASS.fullmatch(part.lower())
-    return shared is not None and part not in shared and not is_known
+    return part not in shared and not is_known
 
 
 def _as_template(part: str, classes: Collection[str]) -> str:

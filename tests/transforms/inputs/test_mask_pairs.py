@@ -143,6 +143,28 @@ def test_folders_of_classes(image, mask, templates):
     assert len(found.found) == 6
 
 
+@pytest.mark.parametrize(
+    ("image", "mask", "templates"),
+    [
+        ("i/{}/{}.jpg", "m/{}/{}_gt.png", ("i/{name}", "m/{name}_gt")),
+        ("i/val/{}/{}.jpg", "m/val/{}/{}.png", ("i/{split}/{name}", "m/{split}/{name}")),
+        ("i/{}/img_{}.jpg", "m/{}/img_{}.png", None),
+        ("{}/i/{}.jpg", "{}/m/{}.png", None),
+    ],
+)
+def test_folders_may_be_parts_of_names(image, mask, templates):
+    folders = {}
+    for each in ("p01", "p02"):
+        for form in (image, mask):
+            path, name = form.replace("{}", each, 1).rsplit("/", 1)
+            folders[path] = folder(name)
+    kept, left_out = ([path for path in folders if each in path.split("/")] for each in "im")
+    pairs = Pairs("", tuple(kept), tuple(left_out))
+    found = find_mask_pairs(pairs, folders, are_names=True)
+    assert (found and (found.images, found.masks)) == templates
+    assert find_mask_pairs(pairs, folders) is None
+
+
 def test_images_with_several_masks_are_not_taken():
     names = [*folder("{}.jpg"), *folder("{}_mask.png")]
     assert find({"cat": names, "dog": names}) is not None

@@ -259,8 +259,6 @@ class AnnotationKind(Protocol):
         loaded_rank: the number of its dimensions; with two, they are the height and width of the
             image.
         is_always_loaded: whether it is made without being asked for.
-        has_free_names: whether classes have the names in the label map only if neither images nor
-            boxes have them.
         follows_pixels: whether annotations move with the pixels, and so need the geometry of the
             source.
         has_classes: whether they have classes, or stand for an image's one class.
@@ -277,7 +275,6 @@ class AnnotationKind(Protocol):
     loaded_type: ClassVar[str] = ""
     loaded_rank: ClassVar[Literal[2, 3]] = 3
     is_always_loaded: ClassVar[bool] = False
-    has_free_names: ClassVar[bool] = False
     follows_pixels: ClassVar[bool] = False
     has_classes: ClassVar[bool] = True
 

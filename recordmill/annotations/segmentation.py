@@ -180,7 +180,6 @@ class SegmentationKind(AnnotationKind):
     fields: ClassVar[Mapping[str, RecordField]] = _FIELDS
     id_images: ClassVar[frozenset[str]] = frozenset({"segmentation"})
     compared: ClassVar[frozenset[str]] = frozenset({"height", "width"})
-    has_free_names: ClassVar[bool] = True
     loaded: ClassVar[Sequence[frozenset[str]]] = (frozenset({"segmentation"}),)
     loaded_type: ClassVar[str] = "uint8"
     loaded_rank: ClassVar[Literal[2, 3]] = 2

@@ -21,24 +21,24 @@ class ShapeTracer:
         self,
         features: Iterable[Feature],
         labels: Mapping[str, int],
-        are_names_free: bool = False,
+        names_mask_ids: bool = False,
     ) -> None:
         """Finds the annotations that Examples have.
 
         Args:
             features: the features of the Examples.
             labels: class ids by name.
-            are_names_free: whether nothing else that is counted has these classes.
+            names_mask_ids: whether they are also the ids of pixels in semantic masks.
         """
         keys = annotation_keys_of(features)
         self.kinds = [KINDS[name] for name in keys if KINDS[name].follows_pixels]
         self._keys = dict(chain.from_iterable(own.items() for own in keys.values()))
         self._names = {class_id: name for name, class_id in labels.items()}
-        self._are_names_free = are_names_free
+        self._names_mask_ids = names_mask_ids
 
     def trace(self, example: ParsedExample, kind: AnnotationKind) -> Sequence[Shape]:
         """Returns the shapes of one kind in an Example."""
-        names = self._names if self._are_names_free or not kind.has_free_names else {}
+        names = self._names if self._names_mask_ids or not kind.id_images else {}
         return kind.trace(values_of(example, self._keys), names)
 
     def trace_all(self, example: ParsedExample) -> list[Shape]:

@@ -247,8 +247,8 @@ class ViewedDataset:
     def tracer(self) -> ShapeTracer:
         """Gives the annotations in its Examples as shapes."""
         marker = self.dataset.marker_or_none
-        are_free = marker is not None and marker.are_names_free
-        return ShapeTracer(self.features, self.dataset.labels, are_free)
+        names_mask_ids = marker is not None and bool(marker.names_mask_ids)
+        return ShapeTracer(self.features, self.dataset.labels, names_mask_ids)
 
     @cached_property
     def class_names(self) -> Mapping[int, str]:

@@ -504,6 +504,8 @@ class Marker:
         unit: what a record is: `image`, `row` or `file`.
         features: the features of records, by their keys in the Example.
         labels: class ids by class name.
+        names_mask_ids: whether these are also the ids of pixels in semantic masks; absent if not,
+            or if that is not known.
         attributes: the ids of the words of each attribute of objects, by its name; empty for truth
             values and whole numbers. Absent if no attribute is stored.
         splits: by name, in the order of the settings.
@@ -535,6 +537,7 @@ class Marker:
     unit: Literal["image", "row", "file"]
     features: Mapping[str, FeatureEntry]
     labels: Mapping[str, int]
+    names_mask_ids: bool | None = None
     attributes: Mapping[str, Mapping[str, int]] | None = None
     splits: Mapping[str, SplitEntry]
     fingerprint: Fingerprint
@@ -621,12 +624,6 @@ class Marker:
         if self.counted is not None and self.counted in self.annotations:
             return self.annotations[self.counted].name
         return self.unit
-
-    @property
-    def are_names_free(self) -> bool:
-        """Whether no image or annotation that is counted has a class of the label map."""
-        counts = self.class_counts
-        return not any(counts[name] for name in self.labels)
 
     @property
     def class_counts(self) -> Counter[str]:

@@ -3,6 +3,7 @@
 import io
 import json
 import shutil
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,11 @@ import pytest
 from PIL import Image
 from stored_records import read_records
 
+from recordmill.annotations.segmentation import SEGMENTATION
+from recordmill.reading.example import ParsedExample
 from recordmill.reading.verify_dataset import verify_dataset
 from recordmill.schemas.features import Example
+from recordmill.viewing.viewed_dataset import open_viewed
 
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
@@ -142,6 +146,12 @@ def test_a_convention_of_ones_own_stores_both(convert, panoptic):
     assert set(np.unique(semantic(plain)).tolist()) == {0, 1, 2, 255}
     assert len(plain["masks"].bytes_list.value) == 2
     assert plain["classes"].int64_list.value[:] == [1, 0]
+    assert marker(done)["names_mask_ids"] is True
+    tracer = open_viewed(str(done.output)).tracer
+    records = (record for path in done.shards() for record in read_records(path))
+    shapes = [tracer.trace(ParsedExample(record), SEGMENTATION) for record in records]
+    named = {(shape.class_id, shape.class_name) for shape in chain.from_iterable(shapes)}
+    assert named == {(1, "car"), (2, "sky")}
 
 
 def test_an_edited_png_changes_its_record_in_an_update(convert, panoptic):

@@ -241,6 +241,7 @@ def test_names_of_other_things_are_not_those_of_ids(convert, tmp_path):
     done = convert(tmp_path / "in", settings={"source": source, "convention": "deeplab"})
     assert done.code == 0, done.stderr
     assert marker_of(done)["labels"] == {"a": 0, "b": 1}
+    assert not [*done.output.glob("*.labels.txt")]
     report = (done.output / "report.html").read_text(encoding="utf-8")
     assert '<bdi class="region"' not in report
 

@@ -57,7 +57,9 @@ from recordmill.schemas.dataset.side_files import Remark
 from recordmill.schemas.dataset.totals import FinishedShards, ImageTotals, RowTotals, ShardReport
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature, feature_schema
+from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
+from recordmill.schemas.settings.source import SourceSettings
 from recordmill.storage import dataset_files, stored_names
 from recordmill.transforms.planning.plan import DatasetPlan
 from recordmill.transforms.planning.run_plan import RunPlan
@@ -152,6 +154,7 @@ def build_marker(
         unit=settings.unit,
         features=feature_schema(layout.features),
         labels=plan.label_map.ids,
+        names_mask_ids=_names_mask_ids(plan.label_map, settings.source) or None,
         attributes=plan.label_map.attributes or None,
         splits=splits,
         fingerprint=Fingerprint.of(
@@ -172,6 +175,11 @@ def build_marker(
         notes=plan.notes,
         about=None if plan.about == About() else plan.about,
     )
+
+
+def _names_mask_ids(label_map: LabelMap, source: SourceSettings) -> bool:
+    """Returns whether the classes of the label map have the ids in semantic masks."""
+    return bool(label_map.ids) and (source.names_mask_ids or source.maps_mask_ids)
 
 
 def _describe_names(summary: Summary) -> NamedImages | None:

@@ -151,8 +151,7 @@ def _has_names(feature: Feature, marker: Marker) -> bool:
     kind = KINDS_BY_FIELD.get(feature.field)
     if kind is None or feature.field not in kind.id_images:
         return _is_label(feature)
-    counts = [split.classes for split in marker.splits.values()]
-    return marker.counted in (None, kind.name) and not any(map(any, counts))
+    return bool(marker.names_mask_ids)
 
 
 def _type(name: str, **content: Any) -> dict[str, Any]:

@@ -153,17 +153,13 @@ OF_OBJECTS = (
 )
 
 
-@pytest.mark.parametrize("counted", [None, "segmentation", "boxes"])
-def test_the_names_of_ids_in_pixels_are_those_of_the_dataset_if_nothing_else_has_them(
-    stage, say, monkeypatch, counted
+@pytest.mark.parametrize("names_mask_ids", [None, True])
+def test_ids_in_pixels_have_the_names_of_the_dataset_if_the_marker_says_so(
+    stage, say, monkeypatch, names_mask_ids
 ):
     monkeypatch.setattr(ExampleLayout, "features", OF_OBJECTS)
     dataset = stage()
-    splits = {
-        name: replace(split, classes={"": split.records})
-        for name, split in dataset.marker.splits.items()
-    }
-    dataset = replace(dataset, marker=replace(dataset.marker, splits=splits, counted=counted))
+    dataset = replace(dataset, marker=replace(dataset.marker, names_mask_ids=names_mask_ids))
     files = say(describe_tfds, dataset)
     described = json.loads(files["features.json"])["featuresDict"]["features"]["mask"]
     assert described["pythonClassName"] == f"{PACKAGE}.labeled_image.LabeledImage"
@@ -172,15 +168,10 @@ def test_the_names_of_ids_in_pixels_are_those_of_the_dataset_if_nothing_else_has
         "dtype": "uint8",
         "encodingFormat": "png",
         "useColormap": True,
-        "label": {} if counted == "boxes" else {"numClasses": "3"},
+        "label": {"numClasses": "3"} if names_mask_ids else {},
     }
-    names = None if counted == "boxes" else b"cat\ndog\nemu\n"
+    names = b"cat\ndog\nemu\n" if names_mask_ids else None
     assert files.get("mask.labels.txt") == names
-
-
-def test_classes_of_images_are_not_those_of_pixels(stage, say, monkeypatch):
-    monkeypatch.setattr(ExampleLayout, "features", OF_OBJECTS)
-    assert "mask.labels.txt" not in say(describe_tfds, stage())
 
 
 @pytest.mark.parametrize(("parts", "shape"), [((), None), (("nose", "tail"), ["2", "3"])])

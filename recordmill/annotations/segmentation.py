@@ -54,6 +54,11 @@ IGNORED_ID_16 = 65_535
 
 _BACKGROUND_ID = 0
 
+_BACKGROUNDS = frozenset(
+    {"background", "bg", "none", "other", "unknown", "unlabeled", "unlabelled", "unused", "void"}
+)
+"""Names of the id 0 where it stands for no class."""
+
 _FIELDS = {
     "segmentation": RecordField(
         "bytes",
@@ -340,8 +345,8 @@ class SegmentationKind(AnnotationKind):
     def trace(self, values: Values, names: Mapping[int, str]) -> list[Shape]:
         """Returns one shape for each id in the semantic mask.
 
-        Ids 0, which is the background in most collections, and 255, or 65,535 in 16 bits, have
-        none.
+        The id 255, or 65,535 in 16 bits, has none, and neither has 0 unless it has the name of a
+        class, since it is the background in most collections.
         """
         import numpy as np
 
@@ -352,7 +357,9 @@ class SegmentationKind(AnnotationKind):
         ids = _decode(values)
         header = read_mask_header(values["segmentation"][0])
         ignored = _ignored_id(header is not None and header.bits > 8)
-        found = {*np.unique(ids).tolist()} - {_BACKGROUND_ID, ignored}
+        found = {*np.unique(ids).tolist()} - {ignored}
+        if names.get(_BACKGROUND_ID, "void").lower().strip("_ ") in _BACKGROUNDS:
+            found.discard(_BACKGROUND_ID)
         regions = ((each, (ids == each).astype(np.uint8)) for each in sorted(found))
         return [
             Shape(each, names.get(each), region=encode_values(region)) for each, region in regions

@@ -151,7 +151,7 @@ def test_a_convention_of_ones_own_stores_both(convert, panoptic):
     records = (record for path in done.shards() for record in read_records(path))
     shapes = [tracer.trace(ParsedExample(record), SEGMENTATION) for record in records]
     named = {(shape.class_id, shape.class_name) for shape in chain.from_iterable(shapes)}
-    assert named == {(1, "car"), (2, "sky")}
+    assert named == {(0, "person"), (1, "car"), (2, "sky")}
 
 
 def test_an_edited_png_changes_its_record_in_an_update(convert, panoptic):

@@ -388,6 +388,13 @@ def test_each_id_is_drawn_but_the_background_and_what_is_ignored():
     assert SEGMENTATION.trace({}, {}) == []
 
 
+@pytest.mark.parametrize(("name", "drawn"), [("road", [0, 3]), ("Background", [3]), ("void", [3])])
+def test_the_id_0_is_drawn_if_it_has_the_name_of_a_class(name, drawn):
+    mask = encode_values(np.array([[0, 3]], np.uint8))
+    shapes = SEGMENTATION.trace({"segmentation": [mask]}, {0: name, 3: "sky"})
+    assert [each.class_id for each in shapes] == drawn
+
+
 def test_in_16_bits_255_is_a_class_and_65535_is_ignored():
     ids = np.array([[0, 255], [65_535, 300]], np.uint16)
     shapes = SEGMENTATION.trace({"segmentation": [encode_values(ids)]}, {})

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import shutil
 from itertools import chain
 from pathlib import Path
@@ -129,6 +130,7 @@ def test_without_masks_a_note_counts_them(convert, panoptic):
 def test_a_convention_of_ones_own_stores_both(convert, panoptic):
     fields = {
         "image/filename": ("filename", "bytes"),
+        "image/encoded": ("encoded", "bytes"),
         "image/segmentation/class/encoded": ("segmentation", "bytes"),
     }
     features = {key: {"field": field, "type": kind} for key, (field, kind) in fields.items()}
@@ -147,6 +149,9 @@ def test_a_convention_of_ones_own_stores_both(convert, panoptic):
     assert len(plain["masks"].bytes_list.value) == 2
     assert plain["classes"].int64_list.value[:] == [1, 0]
     assert marker(done)["names_mask_ids"] is True
+    report = (done.output / "report.html").read_text(encoding="utf-8")
+    *_, shown = re.findall(r'<figcaption><bdi class="key">[^<]*plain.jpg.*?</figcaption>', report)
+    assert sorted(re.findall(r'class="region"[^>]*>(\w+)<', shown)) == ["car", "person", "sky"]
     tracer = open_viewed(str(done.output)).tracer
     records = (record for path in done.shards() for record in read_records(path))
     shapes = [tracer.trace(ParsedExample(record), SEGMENTATION) for record in records]

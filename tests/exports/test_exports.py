@@ -180,7 +180,6 @@ def test_masks_of_objects_are_those_of_labelmes_arrays(take_out, tmp_path):
     (folder / "Annotations").mkdir()
     arrays = {path.stem: np.load(path) for path in folder.glob("SegmentationObjectNpy/*.npy")}
     names = (folder / "class_names.txt").read_text().splitlines()
-    (folder / "class_names.txt").unlink()  # it is of semantic masks
     for name, numbers in arrays.items():
         classes = np.load(folder / f"SegmentationClassNpy/{name}.npy")
         text = f"<filename>{name}.jpg</filename>"

@@ -63,6 +63,8 @@ MASK_SETS = "ImageSets/Segmentation"
 """The folder of the split lists of images with masks."""
 
 _MASK_LISTS = "lists of images with masks"
+_COLOR_TABLES = "color tables"
+_CLASS_LISTS = "lists of classes"
 _EACH = "/*"
 """The end of the setting `images` if the images are in several folders."""
 
@@ -181,10 +183,10 @@ class Voc(AnnotationSource):
         return "; ".join(ways)
 
     def remedy_for(self, not_stored: Collection[str]) -> str | None:
-        """Returns how to store semantic masks, whose classes are VOC's own without a table."""
+        """Returns how to store semantic masks, whose classes are VOC's own without a list."""
         if "semantic masks" not in not_stored:
             return None
-        if "color tables" in not_stored:
+        if {_COLOR_TABLES, _CLASS_LISTS}.intersection(not_stored):
             return "source.segmentation and source.class_names store semantic masks, too"
         return "--config configs/voc_masks.yaml stores semantic masks, too"
 
@@ -202,7 +204,9 @@ class Voc(AnnotationSource):
             "SegmentationObject*/**": "masks",
             f"{MASK_SETS}/*.txt": _MASK_LISTS,
             "ImageSets/**.txt": "split lists",
-            "labelmap.txt": "color tables",
+            "labelmap.txt": _COLOR_TABLES,
+            # LabelMe's names of the ids in its masks.
+            "class_names.txt": "" if self.class_names else _CLASS_LISTS,
         }
 
     @property

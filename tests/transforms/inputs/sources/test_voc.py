@@ -15,6 +15,7 @@ from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.claims import Claims
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.voc import Voc
+from recordmill.transforms.inputs.unclaimed_files import find_sibling
 
 PATH = "old/Annotations/1.xml"
 OBJECT = (
@@ -402,3 +403,11 @@ def test_masks_of_objects_are_lost_unless_they_are_read(with_outlines, lost):
     for path in (MASK, "old/SegmentationClass/1.png"):
         claims.place(ImageRef(path, path).notice("ignored", "taken_only_by_name"), path)
     assert claims.unclaimed.siblings == lost
+
+
+def test_labelmes_list_of_classes_stops_no_run_and_says_that_masks_have_other_classes_than_vocs():
+    voc, lost = Voc(), ("lists of classes", "semantic masks")
+    assert find_sibling("export/class_names.txt", voc.siblings) == "lists of classes"
+    assert find_sibling("export/class_names.txt", Voc(**NAMED).siblings) == ""
+    ways = voc.remedy_for(lost), voc.remedy_for(("semantic masks",))
+    assert ["configs/voc_masks.yaml" in way for way in ways] == [False, True]

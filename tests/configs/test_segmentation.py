@@ -184,11 +184,12 @@ def test_masks_of_two_levels(tmp_path):
 
 
 def test_voc_segmentation(tmp_path):
-    files = of.voc_segmentation()
+    above = "VOCdevkit/VOC2012"
+    files = {f"{above}/{path}": data for path, data in of.voc_segmentation().items()}
     marker = convert(tmp_path, files, "voc_segmentation")
+    masks = {n: f"{above}/SegmentationClass/2007_{n}.png" for n in range(5)}
     pairs = [
-        (f"2007_{n}.jpg", f"SegmentationClass/2007_{n}.png", "train" if n < 3 else "validation")
-        for n in range(5)
+        (f"2007_{n}.jpg", mask, "train" if n < 3 else "validation") for n, mask in masks.items()
     ]
     assert same(stored_in(tmp_path), expect(files, pairs))
     labels = marker["labels"]

@@ -23,9 +23,11 @@ from recordmill.transforms.inputs.named_files import (
 )
 from recordmill.transforms.inputs.path_templates import (
     CLASS,
+    FOLDERS_ABOVE,
     NAME,
     SPLIT,
     PathTemplate,
+    fill_path,
     template_of,
 )
 from recordmill.transforms.inputs.sources.source import Source
@@ -60,7 +62,7 @@ not stored of them."""
 @cache
 def _next_to(masks: str) -> tuple[tuple[str, str], ...]:
     """Returns those of `_SIBLINGS` that are not the masks of a template."""
-    mask = template_of(masks).fill({NAME: "1", SPLIT: "train"})
+    mask = template_of(masks).fill({NAME: "1", SPLIT: "train", CLASS: "cat"})
     return tuple(
         (pattern, what)
         for pattern, what in _SIBLINGS.items()
@@ -74,9 +76,10 @@ class ImageMasks(Source):
 
     Each image has one semantic mask, whose values are ids of classes. In paths below the input,
     `{name}` stands for what the image and the mask have in common, `{split}` for the word for
-    `splits.from_source`, `{class}` for the class of the image. A path without an extension stands
-    for any of an image. An image without a mask is rejected (`no_mask_file`), and so are a mask
-    without an image (`no_image`) and an image that matches neither path (`name_mismatch`).
+    `splits.from_source`, `{class}` for the class of the image, and `{above}/` at their beginning
+    for any folders, or none. A path without an extension stands for any of an image. An image
+    without a mask is rejected (`no_mask_file`), and so are a mask without an image (`no_image`) and
+    an image that matches neither path (`name_mismatch`).
 
     Attributes:
         images: the path of an image: `{split}/images/{name}`.
@@ -112,6 +115,7 @@ class ImageMasks(Source):
     def __post_init__(self) -> None:
         """Raises SettingError if a template is invalid, or settings contradict each other."""
         self._check_templates()
+        self._check_folders_above()
         if self.sets and SPLIT in self._image.parts:
             raise SettingError("source.sets", "gives splits, and so does {split}: remove one")
         named = ("class_names", "class_names_file", "mask_colors")
@@ -146,6 +150,16 @@ class ImageMasks(Source):
         if CLASS in self._image.parts and CLASS not in self._mask.parts:
             raise SettingError("source.images", "has {class}: write it in source.masks, too")
 
+    def _check_folders_above(self) -> None:
+        """Raises SettingError unless all paths or none begin with the folders above them."""
+        paths = {"masks": self.masks, "sets": self.sets}
+        begins = self._image.has_folders_above
+        for key, path in paths.items():
+            if path and path.startswith(FOLDERS_ABOVE) != begins:
+                where = "and source.images begins" if begins else "and source.images does not begin"
+                what = f"is {path!r}, {where} with {FOLDERS_ABOVE}: begin both with it, or none"
+                raise SettingError(f"source.{key}", what)
+
     def _check_objects(self) -> None:
         """Raises SettingError if values cannot be those of objects, or have no classes."""
         if self.mask_colors or self.mask_threshold is not None:
@@ -176,7 +190,7 @@ class ImageMasks(Source):
     @property
     def siblings(self) -> Mapping[str, str]:
         """Files of collections with semantic masks; not the lists and masks in use."""
-        lists = {self.sets.replace(f"{{{SPLIT}}}", "*"): ""} if self.sets else {}
+        lists = {fill_path(self.sets, {SPLIT: "*"}): ""} if self.sets else {}
         if self.masks_of == "objects":
             lists[f"{self._mask_pattern}**"] = "masks"
             others = [each for each, what in _SIBLINGS.items() if what == _OBJECT_MASKS]
@@ -266,7 +280,7 @@ class ImageMasks(Source):
         label = (self._image.match(image.path) or words).get(CLASS, "")
         file = image.ref.replace(label=label, split=words.get(SPLIT) or image.ref.split)
         if self.sets:
-            word = find_listed_word(image.root, self.sets, words[NAME])
+            word = self._find_listed_word(image, words)
             if word is None:
                 return file.notice("ignored", "in_no_set")
             file = file.replace(split=word)
@@ -309,7 +323,7 @@ class ImageMasks(Source):
     def _find_image(self, mask: DataFile) -> ImageRef:
         """Returns a notice on a mask: it is read with its image, or has none."""
         words = self._match(self._mask, mask)
-        if self.sets and find_listed_word(mask.root, self.sets, words[NAME]) is None:
+        if self.sets and self._find_listed_word(mask, words) is None:
             return mask.ref.notice("ignored", "in_no_set")
         if self._image.find(mask.root, words):
             return mask.ref.notice("ignored", self.other_files)
@@ -318,6 +332,11 @@ class ImageMasks(Source):
             lost = pack_annotations([Segmentation(mask.ref.key)])
         detail = f"there is no image {self._image.fill(words)} for this mask"
         return mask.ref.replace(annotations=lost).notice("rejected", "no_image", detail)
+
+    def _find_listed_word(self, file: DataFile, words: Mapping[str, str]) -> str | None:
+        """Returns the word of the list that names an image; None if no list does."""
+        lists = fill_path(self.sets, {**words, SPLIT: f"{{{SPLIT}}}"})
+        return find_listed_word(file.root, lists, words[NAME])
 
     def _place_other(self, path: str, file: ImageRef) -> ImageRef:
         """Returns a notice on an image that is neither one of these nor a mask."""

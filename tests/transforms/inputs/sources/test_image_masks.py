@@ -83,6 +83,13 @@ def test_folders_give_the_classes_of_images(tmp_path):
         ("images/{name}", "masks/{name}", "images/IMG 1.JPG", "masks/img 1.png"),
         ("{split}/{name}", "{split}annot/{name}", "train/1.png", "trainannot/1.png"),
         ("a [1]/{name}", "b*/{name}", "a [1]/x.jpg", "b*/x.png"),
+        ("{above}/images/{name}", "{above}/masks/{name}", "images/1.jpg", "masks/1.png"),
+        (
+            "{above}/images/{name}",
+            "{above}/masks/{name}",
+            "a/b/images/c/1.jpg",
+            "a/b/masks/c/1.png",
+        ),
     ],
 )
 def test_templates_tell_images_from_masks(images, masks, image, mask, tmp_path):
@@ -228,7 +235,13 @@ def test_lists_give_splits(tmp_path):
     [
         ({"images": "images"}, "source.images is 'images': write {name} once in it"),
         ({"masks": "{name}/{name}"}, "source.masks is '{name}/{name}': write {name} once in it"),
-        ({"masks": "{path}"}, "it can use only {class} and {name} and {split} in braces"),
+        ({"masks": "{path}"}, "use only {above} and {class} and {name} and {split} in braces"),
+        ({"images": "a/{above}/{name}"}, "write {above}/ at its beginning"),
+        (
+            {"images": "{above}/i/{name}"},
+            "source.masks is 'masks/{name}', and source.images begins",
+        ),
+        ({"sets": "{above}/{split}.txt"}, "and source.images does not begin with {above}/"),
         ({"masks": "{split}/{name}"}, "source.masks has {split}: write it in source.images, too"),
         ({"masks": "{class}/{name}"}, "source.masks has {class}: write it in source.images, too"),
         ({"images": "{class}/{name}"}, "source.images has {class}: write it in source.masks, too"),

@@ -191,13 +191,12 @@ TRANSIENT = frozenset({"changed", "no_mask_file", "no_second_image", "unreadable
 shard is made again."""
 
 
-def explain_reason(fate: Fate, code: str) -> str:
-    """Returns what a reason means, at any stage; empty if it is not a reason of this fate."""
+def explain_reason(fate: Fate, code: str) -> str | None:
+    """Returns what a reason means, at any stage; None if it is not a reason of this fate."""
     if fate == "rejected":
-        return "; or ".join(
-            dict.fromkeys(codes[code] for codes in REASONS.values() if code in codes)
-        )
-    return (IGNORED if fate == "ignored" else LEFT_OUT).get(code, "")
+        meanings = [codes[code] for codes in REASONS.values() if code in codes]
+        return "; or ".join(dict.fromkeys(meanings)) or None
+    return (IGNORED if fate == "ignored" else LEFT_OUT).get(code)
 
 
 class Rejected(Exception):  # it is an outcome, not an error of the program

@@ -37,8 +37,11 @@ def may_be_empty(value: ast.expr | None) -> bool:
         return may_be_empty(value.body) or may_be_empty(value.orelse)
     if isinstance(value, ast.BoolOp):
         return any(map(may_be_empty, value.values))
-    if isinstance(value, ast.Call) and ast.unparse(value.func) == "next":
-        return any(map(may_be_empty, value.args[1:]))
+    if isinstance(value, ast.Call):
+        defaults = [each.value for each in value.keywords if each.arg == "default"]
+        if ast.unparse(value.func) == "next" or ast.unparse(value.func).endswith(".get"):
+            defaults += value.args[1:]
+        return any(map(may_be_empty, defaults))
     return isinstance(value, ast.Constant) and value.value == ""
 
 
@@ -76,6 +79,8 @@ def test_each_exception_is_there():
         '"a" if problem else ""',
         'find_problem() or ""',
         'next(filter(None, problems), "")',
+        'min(problems, default="")',
+        'PROBLEMS.get(code, "")',
     ],
 )
 def test_empty_texts_are_found(result):

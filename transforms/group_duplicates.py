@@ -241,7 +241,7 @@ class GroupDuplicates(beam.PTransform):
             row will have. None if the image is excluded, or unreadable, which is reported later.
         """
         settings, exclusions = self.settings, self.exclusions
-        digest = ref.sha256.lower()
+        digest = ref.sha256.lower() or None
         if not digest and reuse and decoding is None:
             digest = find_known_digest(ref, reuse, settings.seed)
         max_bytes = settings.images.max_bytes

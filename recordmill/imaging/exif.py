@@ -16,6 +16,8 @@ _FIELD_FORMATS = {
     4: "I",
     13: "I",
 }
+# As the module `struct` writes them, by the first bytes.
+_BYTE_ORDERS = {b"II*\0": "<", b"MM\0*": ">"}
 _PREFIXES = re.compile(rb"\A(?:Exif\0\0)+")
 _GPS_TAGS = (_GPS.to_bytes(2, "big"), _GPS.to_bytes(2, "little"))
 
@@ -51,8 +53,8 @@ def _without_prefix(exif: bytes) -> bytes:
 
 def _values(exif: bytes, wanted: int) -> Iterator[int]:
     """Yields the values of a tag in the first directory."""
-    order = _order(exif)
-    if order:
+    order = _BYTE_ORDERS.get(exif[:4])
+    if order is not None:
         for tag, kind, place in _entries(exif, struct.unpack_from(order + "I", exif, 4)[0]):
             if tag == wanted and kind in _FIELD_FORMATS:
                 yield struct.unpack_from(order + _FIELD_FORMATS[kind], exif, place)[0]
@@ -64,15 +66,11 @@ def _entries(exif: bytes, start: int) -> Iterator[tuple[int, int, int]]:
     Raises:
         struct.error: an entry is outside the data.
     """
-    order = _order(exif)
+    order = _BYTE_ORDERS[exif[:4]]
     (count,) = struct.unpack_from(order + "H", exif, start)
     for entry in range(start + 2, start + 2 + 12 * count, 12):
         tag, kind = struct.unpack_from(order + "HH", exif, entry)
         yield tag, kind, entry + 8
-
-
-def _order(exif: bytes) -> str:
-    return {b"II*\0": "<", b"MM\0*": ">"}.get(exif[:4], "")
 
 
 # How the stored image must be transformed to be upright; other values of the tag have no meaning.

@@ -34,14 +34,14 @@ class RejectedGroup:
 
     Attributes:
         reason: the reason, in a word.
-        meaning: what it means.
+        meaning: what it means; None if another version of Recordmill knew it.
         flag: what would accept them; None if nothing would.
         count: their number.
         files: the first ones.
     """
 
     reason: str
-    meaning: str
+    meaning: str | None
     flag: str | None
     count: int
     files: Sequence[RejectedFile]

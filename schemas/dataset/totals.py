@@ -394,7 +394,7 @@ class ShardReport:
         images_disputed: images on which the earlier datasets disagree.
         damaged: damaged files of earlier datasets in which its images were looked up.
         reused: whether an earlier run had finished it.
-        problem: one sentence that fails the run, e.g. a full disk; empty if there is none.
+        problem: one sentence that fails the run, e.g. a full disk; None if there is none.
         images: facts about its images.
         contents: hashes that find images of the same bytes; not stored.
     """
@@ -418,7 +418,7 @@ class ShardReport:
     images_disputed: int = 0
     damaged: tuple[str, ...] = ()
     reused: bool = False
-    problem: str = ""
+    problem: str | None = None
     images: ImageTotals = field(default_factory=ImageTotals)
     contents: ContentDigests = field(default=b"", compare=False, repr=False)
 
@@ -456,10 +456,10 @@ class FinishedShards(Totals):
         """Totals of rows over all splits."""
         return RowTotals.sum_of(self.splits.values())
 
-    def find_problem(self) -> str:
+    def find_problem(self) -> str | None:
         """Returns a sentence that says why the files must not be used.
 
-        It is empty if the files contain all Examples that were built.
+        It is None if the files contain all Examples that were built.
         """
         problems = [report.problem for report in self.reports if report.problem]
         problems += [
@@ -473,7 +473,7 @@ class FinishedShards(Totals):
                 problems.append(
                     f"{built}, and its files hold {found:,}: something was lost or written twice"
                 )
-        return min(problems, default="")
+        return min(problems, default=None)
 
     def add(self, report: ShardReport) -> None:
         """Adds one report."""

@@ -116,7 +116,7 @@ def test_examples_are_exact_and_counted_where_they_are_written(refs, tmp_path):
         counts = {file.index: file.records for file in finished.reports if file.split == split}
         assert counts == {0: len(found[0]), 1: len(found[1])}
         assert finished.splits[split].records == len(examples)
-    assert finished.find_problem() == ""
+    assert finished.find_problem() is None
     assert {reason: example.key for reason, example in finished.rejected_examples.items()} == {
         "vanished": "cat/gone.jpg",
         "unknown_format": "cat/text.jpg",
@@ -252,7 +252,7 @@ def test_the_first_rejected_image_by_key_is_named():
 
 
 def test_there_is_no_problem_where_each_split_adds_up():
-    assert gather_reports(parts()).find_problem() == ""
+    assert gather_reports(parts()).find_problem() is None
 
 
 def test_a_split_that_lacks_a_record_is_named_though_another_has_one_more():

@@ -399,15 +399,17 @@ def _read_known_digests(
     return known
 
 
-def find_known_digest(ref: ImageRef, datasets: tuple[ReusableDataset, ...], seed: int) -> str:
-    """Returns the SHA-256 of a reference's source, in hex, if it is known to be unchanged.
+def find_known_digest(
+    ref: ImageRef, datasets: tuple[ReusableDataset, ...], seed: int
+) -> str | None:
+    """Returns the SHA-256 of a reference's source, in hex; None if the source may have changed.
 
-    Otherwise, returns an empty string. The digests in the rows of earlier datasets with this seed
-    are read once for all threads of a process.
+    The digests in the rows of earlier datasets with this seed are read once for all threads of a
+    process.
     """
     with _reading:
         known = _read_known_digests(datasets, seed)
-    return known.get((source_digest_of(ref), order_of(seed, ref.key)), "")
+    return known.get((source_digest_of(ref), order_of(seed, ref.key)))
 
 
 class _EarlierShard(NamedTuple):

@@ -783,7 +783,8 @@ function figureOf(number, caption) {
 }
 
 function listRejected(group) {
-  const parts = [make("p", {}, plain(group.meaning))];
+  const parts = [];
+  if (group.meaning) parts.push(make("p", {}, plain(group.meaning)));
   if (group.flag) parts.push(make("p", {}, "To accept them: ", make("code", {}, group.flag)));
   if (state.about.has_sources) {
     parts.push(make("div", { className: "pictures" }, ...group.files.map((file, place) =>

@@ -65,7 +65,7 @@ def write_completion(shell: str) -> str:
     root.add_argument("--version", action="version", version="", help="print the version")
     commands = root.add_subparsers(dest="command")
     for name, parser in _parsers().items():
-        for action in (*parser._actions, *parser.flags):
+        for action in parser.arguments:
             if action.metavar in ("DIR", "[NAME=]DIR", "DATASET"):
                 action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
             elif action.metavar in ("FILE", "PATH", "OTHER"):

@@ -68,24 +68,27 @@ def make_parser(prog: str) -> Parser:
     parser = reader_parser(prog, description, "a folder, a file or a pattern", EPILOG)
     shown = parser.add_mutually_exclusive_group()
     record = "show one record, numbered from 0 within split or file, or its key"
-    shown.add_argument("--record", metavar="SPLIT:NUMBER|KEY", help=record)
-    shown.add_argument(
+    parser.add_flag("--record", shown, metavar="SPLIT:NUMBER|KEY", help=record)
+    parser.add_flag(
         "--where",
+        shown,
         metavar="FILE",
         help="show the records that came from a file, by its name or bytes",
     )
-    shown.add_argument(
+    parser.add_flag(
         "--report",
+        shown,
         action="store_true",
         help="make report.html of a dataset again, and show nothing",
     )
-    shown.add_argument(
+    parser.add_flag(
         "--follow",
+        shown,
         action="store_true",
         help="show how far the run that writes PATH is, until it ends",
     )
-    shown.add_argument(
-        "--index", metavar="DIR", help="write index files for DALI and PyTorch to a folder"
+    parser.add_flag(
+        "--index", shown, metavar="DIR", help="write index files for DALI and PyTorch to a folder"
     )
     parser.add_argument(
         "--extract", metavar="DIR", help="write images to a new folder: those shown, otherwise all"

@@ -63,15 +63,18 @@ def make_parser(prog: str) -> Parser:
     )
     parser = reader_parser(prog, description, "the output with the versions", EPILOG)
     only = parser.add_mutually_exclusive_group()
-    only.add_argument("--use", metavar="VERSION", help="make this version the current one")
-    only.add_argument(
-        "--rollback", action="store_true", help="go back to the version that was current before"
+    parser.add_flag("--use", only, metavar="VERSION", help="make this version the current one")
+    parser.add_flag(
+        "--rollback",
+        only,
+        action="store_true",
+        help="go back to the version that was current before",
     )
-    only.add_argument(
-        "--drop", action="append", metavar="VERSION", help="delete a version; repeatable"
+    parser.add_flag(
+        "--drop", only, action="append", metavar="VERSION", help="delete a version; repeatable"
     )
     keep = "delete all but N versions: the current one, and the latest others"
-    only.add_argument("--keep", type=positive, metavar="N", help=keep)
+    parser.add_flag("--keep", only, type=positive, metavar="N", help=keep)
     return parser
 
 

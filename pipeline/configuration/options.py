@@ -166,7 +166,8 @@ class Parser(argparse.ArgumentParser):
     """Raises UsageError instead of ending the process, to be reported like all others.
 
     Attributes:
-        flags: what `add_flag` added, in the order of `--help`.
+        arguments: all arguments, in the order of `--help`.
+        flags: what `add_flag` added, in the same order.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -174,10 +175,22 @@ class Parser(argparse.ArgumentParser):
 
         Examples keep their lines, and no flag may be abbreviated: Airflow always adds --labels=...
         """
+        self.arguments: list[argparse.Action] = []
+        self.flags: list[argparse.Action] = []
         super().__init__(
             formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **settings
         )
-        self.flags: list[argparse.Action] = []
+
+    def add_argument(
+        self, *names: Any, section: _FlagGroup | None = None, **settings: Any
+    ) -> argparse.Action:
+        """Adds an argument as `argparse.ArgumentParser` does, or as the section does."""
+        if section is None:
+            added = super().add_argument(*names, **settings)
+        else:
+            added = section.add_argument(*names, **settings)
+        self.arguments.append(added)
+        return added
 
     def add_flag(
         self,
@@ -195,7 +208,7 @@ class Parser(argparse.ArgumentParser):
             settings: as `add_argument` takes them.
         """
         names = [name, short] if short else [name]
-        self.flags.append((section or self).add_argument(*names, **settings))
+        self.flags.append(self.add_argument(*names, section=section, **settings))
 
     def flag_names(self) -> list[str]:
         """Returns the flags of `add_flag`, with hyphens."""
@@ -204,7 +217,7 @@ class Parser(argparse.ArgumentParser):
     @property
     def actions(self) -> Mapping[str, argparse.Action]:
         """All flags by name."""
-        return self._option_string_actions
+        return {name: each for each in self.arguments for name in each.option_strings}
 
     def parse_known_args(self, args: Iterable[str] | None = None, namespace: Any = None) -> Any:
         """Parses the flags, and returns what is unknown as it was given."""
@@ -311,7 +324,8 @@ def _add_flags_for_the_run(parser: Parser) -> None:
     )
     _add_switch(parser, run, "plan", plan)
     # Not by `add_flag`: with an underscore and a value, it is Beam's flag.
-    run.add_argument("--dry-run", action="store_true", dest="plan", help="another name of --plan")
+    dry_run = "another name of --plan"
+    parser.add_argument("--dry-run", section=run, action="store_true", dest="plan", help=dry_run)
     _add_switch(parser, run, "overwrite", "replace another dataset in the output")
     update = "update the dataset in the output: reuse unchanged images, convert the rest"
     _add_switch(parser, run, "update", update)
@@ -597,8 +611,11 @@ _SLIP = 0.85
 
 
 def _flags_of(parser: argparse.ArgumentParser) -> Iterator[str]:
-    for action in parser._actions:
-        yield from action.option_strings
+    """Yields the flags in the help of a parser."""
+    for line in parser.format_help().splitlines():
+        if line.startswith("  -"):
+            names = line.strip().partition("  ")[0]  # an explanation may follow
+            yield from re.findall(r"(?<!\S)--?[\w-]+", names)
 
 
 def _parser_of_beam() -> argparse.ArgumentParser:

@@ -1,4 +1,4 @@
-"""Keeps the messages of Beam and Pillow from the terminal while a command or a conversion works.
+"""Keeps the messages of Beam and Pillow from the terminal while a conversion or a command works.
 
 What matters in them is reported in one sentence.
 """
@@ -21,7 +21,7 @@ def show_libraries(verbose: bool) -> Iterator[None]:
         logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
         yield
     else:
-        with quiet_libraries():
+        with quiet_libraries(), _quiet_process():
             yield
 
 
@@ -29,10 +29,27 @@ def show_libraries(verbose: bool) -> Iterator[None]:
 def quiet_libraries() -> Iterator[None]:
     """Mutes Beam and Pillow within the block.
 
-    Loggers, filters of warnings and `threading.excepthook` are then as they were before.
+    Their loggers and the filters of warnings are then as they were before.
+    """
+    levels = {logging.getLogger(name): logging.getLogger(name).level for name in _LOGGERS}
+    for logger in levels:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        with warnings.catch_warnings():
+            ignore_pillow_warnings()
+            yield
+    finally:
+        for logger, level in levels.items():
+            logger.setLevel(level)
+
+
+@contextmanager
+def _quiet_process() -> Iterator[None]:
+    """Mutes what Beam says as the whole process, within the block of a command.
+
+    In `recordmill.convert`, the process is the user's, who may log in the same way.
     """
     root, hook = logging.getLogger(), threading.excepthook
-    levels = {logging.getLogger(name): logging.getLogger(name).level for name in _LOGGERS}
 
     def report(error: threading.ExceptHookArgs) -> None:
         # Beam's threads raise gRPC errors when a runner closes the connection, as at the end of
@@ -43,18 +60,12 @@ def quiet_libraries() -> Iterator[None]:
     def drop(_: logging.LogRecord) -> bool:
         return False
 
-    for logger in levels:
-        logger.setLevel(logging.CRITICAL)
     # Beam logs on the root logger that an extra is missing, and a job server's output; a filter
     # there sees only that, not other loggers.
     root.addFilter(drop)
     threading.excepthook = report
     try:
-        with warnings.catch_warnings():
-            ignore_pillow_warnings()
-            yield
+        yield
     finally:
         threading.excepthook = hook
         root.removeFilter(drop)
-        for logger, level in levels.items():
-            logger.setLevel(level)

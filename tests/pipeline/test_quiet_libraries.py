@@ -7,7 +7,7 @@ import warnings
 import pytest
 from PIL import Image
 
-from recordmill.pipeline.quiet_libraries import quiet_libraries
+from recordmill.pipeline.quiet_libraries import quiet_libraries, show_libraries
 
 WITHOUT_GOOGLES_EXTRA = """
 import sys
@@ -19,7 +19,7 @@ main()
 
 
 def test_beam_is_quiet_within_the_block_and_others_are_not(caplog):
-    with quiet_libraries():
+    with show_libraries(False):
         logging.getLogger("apache_beam.runners").error("beam's")
         logging.error("a job server's")  # so does Beam
         logging.getLogger("other").error("another's")
@@ -42,7 +42,7 @@ def test_a_thread_that_grpc_ends_says_nothing_within_the_block(monkeypatch):
 
     hung_up = type("RpcError", (Exception,), {"__module__": "grpc._channel"})("hung up")
     ours = ValueError("ours")
-    with quiet_libraries():
+    with show_libraries(False):
         fail(hung_up)
         fail(ours)
     assert said == [ours]
@@ -81,13 +81,22 @@ def test_the_process_is_as_before_after_the_block(error):
     root, beam = logging.getLogger(), logging.getLogger("apache_beam")
     before = root.filters[:], beam.level, logging.getLogger("PIL").level, threading.excepthook
     try:
-        with quiet_libraries():
+        with show_libraries(False):
             if error:
                 raise error
     except KeyboardInterrupt:
         pass
     after = root.filters[:], beam.level, logging.getLogger("PIL").level, threading.excepthook
     assert after == before
+
+
+def test_a_conversion_in_a_users_process_leaves_its_root_logger_and_threads_alone(caplog):
+    hook = threading.excepthook
+    with quiet_libraries():
+        logging.getLogger("apache_beam.runners").error("beam's")
+        logging.warning("of a user's function")
+        assert threading.excepthook is hook
+    assert caplog.messages == ["of a user's function"]
 
 
 def test_importing_the_commands_changes_no_logging():

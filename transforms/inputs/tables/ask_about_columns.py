@@ -37,7 +37,8 @@ def ask_for_second(first: FoundColumns, kept: str) -> Question:
     are_masks = any(map(_OF_MASKS.search, first.seconds))
     ways = []
     unlabeled = ["source.columns.label="] if label or others else []
-    semantic = [each for each in first.seconds if _OF_SEMANTIC_MASKS.search(each)]
+    # Without a header, no name tells what the second images are.
+    semantic = [each for each in first.seconds if first.names or _OF_SEMANTIC_MASKS.search(each)]
     if len(semantic) == 1 and uri == kept:
         flags = [f"source.columns.uri={uri}", f"source.columns.mask={semantic[0]}", *unlabeled]
         way = to_set(*flags, "convention=deeplab")

@@ -1,0 +1,14 @@
+from recordmill.transforms.inputs.tables.ask_about_columns import ask_for_second
+from recordmill.transforms.inputs.tables.known_tables import FoundColumns
+
+
+def test_a_second_image_in_a_list_without_a_header_may_be_a_mask():
+    names = ("path", "column_2")
+    found = FoundColumns({"uri": "path"}, names, others=names[1:], seconds=names[1:])
+    assert ask_for_second(found, "path")[0] == (
+        "its columns path and column_2 name images, and one of a row is stored: to store those of "
+        "path with the semantic masks in column_2, add --set source.columns.uri=path --set "
+        "source.columns.mask=column_2 --set convention=deeplab; or those of path without labels, "
+        "add --set source.columns.uri=path; or those of column_2 without labels, add --set "
+        "source.columns.uri=column_2"
+    )

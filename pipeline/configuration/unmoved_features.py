@@ -14,8 +14,8 @@ _COORDINATE = re.compile(r"(?i)(^|[^a-z])[cp]?[xy]([^a-z]|$|_?min|_?max)|left|to
 def find_unmoved(settings: DatasetSettings) -> Iterator[str]:
     """Notes features from columns that may be coordinates, if images are resized.
 
-    Boxes follow the pixels; features never do. A list of numbers, or a number whose column is
-    named like a coordinate, may be one.
+    Boxes and key points follow the pixels; features never do. A list of numbers, or a number whose
+    column is named like a coordinate, may be one.
     """
     source = settings.source
     if settings.images.resize is None or source.contents != "images":
@@ -26,7 +26,7 @@ def find_unmoved(settings: DatasetSettings) -> Iterator[str]:
     if unmoved:
         yield (
             f"images.resize does not change features ({show_first(unmoved)}): coordinates in "
-            "pixels stay as they are written, and only boxes follow the image"
+            "pixels stay as they are written; boxes and source.keypoints follow the image"
         )
 
 

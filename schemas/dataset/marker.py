@@ -16,6 +16,7 @@ from recordmill.schemas.dataset.totals import AnnotationCounts, BareImages, RowT
 from recordmill.schemas.digests import find_images
 from recordmill.schemas.earlier_names import with_annotation_entries, with_license
 from recordmill.schemas.features import Feature, FeatureEntry
+from recordmill.schemas.formatting import plural_of
 from recordmill.schemas.rejection import Fate
 
 MARKER_FORMAT = 3
@@ -281,6 +282,12 @@ class AnnotationEntry:
     def name(self) -> str:
         """What one of them is called."""
         return self.unit or "annotation"
+
+    def name_all(self, kind: str) -> str:
+        """Returns what they are called together: the name of their kind if they have no other."""
+        if self.unit is None:
+            return kind
+        return plural_of(self.unit)
 
     @property
     def lost(self) -> int:

@@ -256,13 +256,13 @@ def build_view(contents: ReportContents) -> dict[str, Any]:
 
 def list_sections(marker: Marker, view: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Returns the anchors and titles of the sections of a page, for its list of contents."""
-    kinds = [name for name, entry in marker.annotations.items() if entry.listed]
+    annotations = [(kind, each) for kind, each in marker.annotations.items() if each.listed]
     sections = (
         ("ledger", "Inputs and outputs", True),
         ("splits", "Splits", True),
         ("classes", "Classes", marker.labels),
         ("sheet", "Contact sheet", view["sheet"]),
-        *((kind, kind.capitalize(), True) for kind in kinds),
+        *((kind, each.name_all(kind).capitalize(), True) for kind, each in annotations),
         ("columns", "Columns", view["columns"]),
         ("sizes", "Sizes", view["sizes"]),
         ("changes", "Changes", marker.changes),

@@ -429,7 +429,7 @@ def test_boxes_have_their_ledger_and_histograms_with_scales():
     assert ledger in parsed.text
     assert f"unknown class 7 2 outside {EVIL[0]} 1" in parsed.text
     assert (
-        "images without a box 2 no annotation file 1 all their boxes were dropped 1" in parsed.text
+        "images without boxes 2 no annotation file 1 all their boxes were dropped 1" in parsed.text
     )
     assert "Masks 14 annotations were listed, 14 written, and none was dropped." in parsed.text
     assert "lost 0" in parsed.text
@@ -494,6 +494,7 @@ def test_boxes_are_drawn_over_their_picture_with_the_color_and_name_of_their_cla
             2, "dog", points=(ShapePoint(0.5, 0.5), ShapePoint(1.0, 0.5, False)), lines=((0, 1),)
         ),
         Shape(3, "emu", region=gray_png()),
+        Shape(3, "emu", region=gray_png()),
     )
     picture = Thumbnail("data:image/jpeg;base64,AAAA", 40, 20, shapes)
     monkeypatch.setattr(
@@ -514,10 +515,13 @@ def test_boxes_are_drawn_over_their_picture_with_the_color_and_name_of_their_cla
     points = [each.get("class") for tag, each in parsed.elements if tag == "circle"]
     assert points == [None, "hidden"]
     colors = [each["style"] for tag, each in parsed.elements if tag == "g"]
-    assert colors == [f"--c:{color_of_class(number)}" for number in (1, 2, 3)]
+    assert colors == [f"--c:{color_of_class(number)}" for number in (1, 2, 3, 3)]
+    names = [each["style"] for tag, each in parsed.elements if each.get("class") == "region"]
+    assert names == [f"--c:{color_of_class(number)}" for number in (2, 3)]
     layers = [each["href"] for tag, each in parsed.elements if tag == "image"]
     assert [each.partition(",")[0] for each in layers] == [
         "data:image/jpeg;base64",
+        "data:image/png;base64",
         "data:image/png;base64",
     ]
 

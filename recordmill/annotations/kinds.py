@@ -11,6 +11,7 @@ from recordmill.annotations.labels import LABELS
 from recordmill.annotations.masks import MASKS
 from recordmill.annotations.pairs import PAIRS
 from recordmill.annotations.segmentation import SEGMENTATION
+from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.features import OWN_FIELDS, RecordField, family_of
 
 KINDS: Mapping[str, AnnotationKind] = {
@@ -42,6 +43,18 @@ def list_stored(fields: Collection[str]) -> list[AnnotationKind]:
     """Returns the kinds that fill any of these fields, in the order of `KINDS`."""
     given = {*map(family_of, fields)}
     return [kind for kind in KINDS.values() if not kind.fields.keys().isdisjoint(given)]
+
+
+def name_owners(marker: Marker) -> list[str]:
+    """Returns the annotations that alone have the classes of the label map, in the plural.
+
+    They are not counted by class. Empty if images, or annotations that are counted, have classes.
+    """
+    counts = marker.class_counts
+    if not marker.names_mask_ids or any(counts[name] for name in marker.labels):
+        return []
+    owners = {name for name, kind in KINDS.items() if kind.id_images}
+    return [entry.name_all(kind) for kind, entry in marker.annotations.items() if kind in owners]
 
 
 NAMED_FIELDS: Mapping[str, str] = {

@@ -19,7 +19,7 @@ from typing import Any, Self
 import orjson
 
 from recordmill import storage
-from recordmill.annotations.kinds import list_stored
+from recordmill.annotations.kinds import list_stored, name_owners
 from recordmill.annotations.shapes import Shape, color_of_class
 from recordmill.imaging.previews import as_data_uri, draw_layer
 from recordmill.reading.dataset import Dataset, describe_by_marker, open_dataset
@@ -397,7 +397,8 @@ def describe_classes(marker: Marker) -> dict[str, Any]:
     """Returns the balance of the classes: a bar for each, divided by split.
 
     If there are many classes, a click shows those between the largest and smallest. If Examples
-    have several annotations, these are counted. Empty classes are included.
+    have several annotations, these are counted. Empty classes are included. `owners` is not empty
+    if nothing is counted, see `name_owners`.
     """
     total = marker.class_counts
     names = most_frequent(total)
@@ -414,6 +415,8 @@ def describe_classes(marker: Marker) -> dict[str, Any]:
         return name, [by_class.get(name, 0) for by_class in counts]
 
     return {
+        "owners": name_owners(marker),
+        "most_named": MOST_BETWEEN,
         "most": max(total.values(), default=0),
         "largest": [*map(bar, largest)],
         "smallest": [*map(bar, smallest)],

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from recordmill import storage
-from recordmill.annotations.kinds import list_stored
+from recordmill.annotations.kinds import list_stored, name_owners
 from recordmill.annotations.stored_fields import mark_unfilled
 from recordmill.schemas.dataset.file_names import INDEX, PICTURES, REPORT_DATA, VERSIONS, index_name
 from recordmill.schemas.dataset.json_values import as_json, to_json
@@ -45,6 +45,7 @@ def describe_card(dataset: StagedDataset) -> Iterator[Description]:
     card = load_template(__package__, "README.md.jinja", text=show_text).render(
         dataset=dataset,
         most_classes=MOST_CLASSES,
+        owners=name_owners(dataset.marker),
         features=describe_features(
             mark_unfilled(
                 (each for each in dataset.layout.features if each.key in stored),

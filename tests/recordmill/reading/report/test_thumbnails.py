@@ -174,6 +174,7 @@ def test_a_store_is_asked_for_several_images_at_once(shard, draw_file, monkeypat
         return read(*wanted)
 
     monkeypatch.setattr(image_statistics.storage, "read_range", read_with_others)
+    monkeypatch.setattr(image_statistics.storage, "is_local", lambda path: False)
     assert all(thumbnails_of(places))
 
 

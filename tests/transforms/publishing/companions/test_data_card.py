@@ -114,6 +114,26 @@ def test_it_accounts_for_boxes_and_images_without_any(stage, say):
     ]
 
 
+def test_classes_of_semantic_masks_have_no_numbers_of_images(stage, say):
+    dataset = stage()
+    marker = replace(
+        dataset.marker,
+        labels={"road": 1, "sky": 0},
+        names_mask_ids=True,
+        splits={
+            name: replace(split, classes={"": split.records})
+            for name, split in dataset.marker.splits.items()
+        },
+        annotations={
+            "segmentation": AnnotationEntry(unit="semantic mask", listed=3, written=3, dropped={})
+        },
+    )
+    assert section(card(say, replace(dataset, marker=marker)), "Labels") == (
+        "The classes of the semantic masks:\n\n"
+        "| id | class |\n| --- | --- |\n| 0 | sky |\n| 1 | road |"
+    )
+
+
 def test_it_explains_every_reason(stage, say):
     dataset = stage()
     ledger = replace(dataset.marker.ledger, ignored={"hidden": 2}, left_out={"limit": 1})
@@ -162,7 +182,7 @@ def test_it_says_which_features_tfds_does_not_read(stage, say):
 def test_many_classes_are_counted(stage, say):
     dataset = stage(labels={f"{number:04}": number for number in range(MOST_CLASSES + 2)})
     lines = section(card(say, dataset), "Labels").splitlines()
-    assert len(lines) == MOST_CLASSES + 6  # with a sentence, since no image has one of them
+    assert len(lines) == MOST_CLASSES + 4
     assert lines[-1] == "and 2 classes more: see `labels.txt`."
 
 

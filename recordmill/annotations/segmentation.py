@@ -383,6 +383,8 @@ def _place_ids(
     from recordmill.imaging.masks.rasterize import place_values
 
     drawn_on: Frame = "displayed"
+    if on.settings.boxes.drawn_on == "stored":
+        drawn_on = "stored"
     if on.objects is not None:
         drawn_on = on.objects.drawn_on
     values, frame = files.find_values(given.file, drawn_on, given.has_palette)

@@ -290,6 +290,8 @@ class SplitSettings:
 def _drawn_on_nothing(boxes: "BoxSettings", now: Situation) -> str | None:
     if boxes.drawn_on == "displayed":
         return None  # configurations of earlier datasets name what was the default
+    if without_annotations("segmentation")(boxes, now) is None:
+        return None  # it also says how masks in files were drawn
     return without_annotations("boxes")(boxes, now)
 
 
@@ -298,9 +300,9 @@ class BoxSettings:
     """How boxes are read: the YAML keys under `boxes:`.
 
     Attributes:
-        drawn_on: how the image was oriented when boxes were drawn on it: `displayed`, by its EXIF
-            orientation, or `stored`, as its bytes are. `auto`: the one that all boxes fit, else the
-            one that has the annotated size, else `displayed`.
+        drawn_on: how the image was oriented when boxes or masks were drawn on it: `displayed`, by
+            its EXIF orientation, or `stored`, as its bytes are. `auto`: the one that all boxes fit,
+            else the one that has the annotated size, else `displayed`.
         invalid: boxes that extend beyond the image, are empty or have an unknown class. `clip`
             clips the first and drops the others, `drop` drops them all, `reject` rejects the image.
     """

@@ -342,6 +342,7 @@ def test_each_is_named_once():
             "max_rejected.boxes.count=3",
         ),
         ("source={kind: manifest, preset: automl}", "boxes.invalid=drop"),
+        ("source.kind=image_masks", "convention=deeplab", "boxes.drawn_on=stored"),
         ("labels.offset=0",),
         *[
             (

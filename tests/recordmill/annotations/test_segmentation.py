@@ -24,7 +24,7 @@ from recordmill.schemas.dataset.totals import AnnotationCounts, AnnotationTotals
 from recordmill.schemas.image_ref import SourceFile
 from recordmill.schemas.label_map import LabelMap, LabelSettings, build_label_map
 from recordmill.schemas.rejection import LeftOut, Rejected
-from recordmill.schemas.settings.dataset import Contract
+from recordmill.schemas.settings.dataset import BoxSettings, Contract
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.transforms.inputs.sources.image_masks import ImageMasks
 from recordmill.transforms.inputs.sources.manifest import Manifest
@@ -42,7 +42,7 @@ def encode(image, **options):
     return file.getvalue()
 
 
-def make_image(size=(10, 8), orientation=1, images=None, masks="none"):
+def make_image(size=(10, 8), orientation=1, images=None, masks="none", **more):
     """An image in PNG and what is stored of it, for annotations to be placed on."""
     exif = Image.Exif()
     exif[0x0112] = orientation
@@ -52,6 +52,7 @@ def make_image(size=(10, 8), orientation=1, images=None, masks="none"):
         convention="deeplab",
         masks=masks,
         **({"images": images} if images else {}),
+        **more,
     )
     return AnnotatedImage(data, prepare_image(data, settings.images), settings, NO_LABELS)
 
@@ -219,6 +220,14 @@ def test_ids_turn_with_the_image(orientation):
     if orientation > 4:  # its size tells that the mask has the pixels as they are stored
         stored = decode(place(encode(Image.fromarray(IDS)), make_image((10, 8), orientation)))
         assert np.array_equal(stored, turn_values(IDS, orientation))
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_drawn_on_says_that_ids_are_those_of_the_image_as_stored(orientation):
+    on = make_image((8, 8), orientation, boxes=BoxSettings(drawn_on="stored"))
+    ids = np.arange(64, dtype=np.uint8).reshape(8, 8)
+    placed = place(encode(Image.fromarray(ids)), on)
+    assert np.array_equal(decode(placed), turn_values(ids, orientation))
 
 
 def test_ids_are_cropped_with_the_image():

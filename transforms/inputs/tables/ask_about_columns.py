@@ -11,6 +11,7 @@ from recordmill.schemas.formatting import show_first
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Question
 from recordmill.transforms.inputs.image_classes import WITH_SEVERAL_LABELS
 from recordmill.transforms.inputs.split_words import may_be_split
+from recordmill.transforms.inputs.tables.keypoint_columns import KeyPointColumns, guess_key_points
 from recordmill.transforms.inputs.tables.known_tables import FoundColumns
 from recordmill.transforms.inputs.tables.table_boxes import SIDES
 from recordmill.transforms.inputs.tables.table_heads import SEVERAL
@@ -95,7 +96,10 @@ def ask_for_meanings(path: str, first: FoundColumns, sketch: FolderSketch) -> It
         alone = to_set(f"{key}={label}")
         yield f"{_say_boxes(first)}, or add {alone} to store the images' classes alone", (key,)
     others = _unknown_columns(first)
-    if others and not first.has_classes:
+    points = guess_key_points([each for each in others if each in first.numbers])
+    if points and not first.has_classes and len(others) == 2 * len(points.names):
+        yield _ask_for_points(others, points)
+    elif others and not first.has_classes:
         yield _ask_for_class(first, [name for name in others if name not in first.boxes])
     if first.other_split:
         yield _ask_for_split(first)
@@ -168,6 +172,20 @@ def _ask_for_split(first: FoundColumns) -> Question:
         f"its column {column} may say which split an image is in: {use}, or add "
         f"{to_set(f'{key}=')} to split the images otherwise",
         (key, "splits"),
+    )
+
+
+def _ask_for_points(columns: Sequence[str], points: KeyPointColumns) -> Question:
+    """Returns what to do if all columns may be x and y of points."""
+    label, features, key = "source.columns.label", "source.features_from", "source.keypoints"
+    pattern = f'{key}={{x: "{points.x}", y: "{points.y}"}}'
+    as_points = to_set(f"{label}=", pattern, "convention=tf_object_detection")
+    value = f"{features}={{targets: {{columns: {_columns_yaml(columns, columns)}, type: float}}}}"
+    return (
+        f"its columns ({show_first(columns)}) may be x and y of points: add {as_points} to store "
+        f"key points, which move with the pixels, {to_set(f'{label}=', value)} to store numbers as "
+        f"one feature, or {to_set(f'{label}=')} to store none of them",
+        (label, "source.columns.labels", features, key),
     )
 
 

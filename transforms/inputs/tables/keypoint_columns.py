@@ -14,6 +14,20 @@ from recordmill.transforms.inputs.tables.manifest_columns import number_of, refu
 from recordmill.transforms.inputs.tables.read_table import TableFormat
 
 _NAME = "{name}"
+_USUAL = tuple(
+    (form.format(x), form.format(y))
+    for form in (
+        "{{name}}_{}",
+        "{{name}}.{}",
+        "{{name}} {}",
+        "{}_{{name}}",
+        "{}{{name}}",
+        "{{name}}{}",
+    )
+    for x, y in ("xy", "XY")
+)
+"""Patterns of the columns of x and y: `{name}_x` and `{name}_y`, `x{name}` and `y{name}`."""
+
 _VISIBLE = 2
 """COCO's code of a point that is visible; 0 is one that is not labeled."""
 
@@ -138,6 +152,24 @@ class KeyPointColumns:
             what = f"has {len(names)} names for {format_count(count, 'key point')}: correct it"
             raise SettingError("source.keypoints.names", what)
         return replace(self, columns=pairs, names=names)
+
+
+def guess_key_points(numbers: Sequence[str]) -> KeyPointColumns | None:
+    """Returns the columns of key points, with the names of these, by the names of columns.
+
+    Two points may be the corners of a box: their names must be more than numbers. None if there are
+    fewer.
+
+    Args:
+        numbers: the columns with numbers.
+    """
+    for x, y in _USUAL:
+        pattern = re.compile(re.escape(x).replace(re.escape(_NAME), "(.+)"))
+        found = filter(None, map(pattern.fullmatch, numbers))
+        names = tuple(each[1] for each in found if y.replace(_NAME, each[1]) in numbers)
+        if len(names) > 2 or (len(names) == 2 and not all(map(str.isdecimal, names))):
+            return KeyPointColumns(x=x, y=y, names=names)
+    return None
 
 
 def settle_key_points(

@@ -133,13 +133,7 @@ def _without_guess(columns: FoundColumns, tables: Iterable[FoundColumns]) -> Fou
 
 def unused_columns(columns: Iterable[str], source: Mapping[str, Any]) -> list[str]:
     """Returns the columns that no setting of a source names, in YAML's shape."""
-    given, features = source.get("columns"), source.get("features_from")
-    named = {str(each) for each in given.values()} if isinstance(given, Mapping) else set()
-    for feature in features.values() if isinstance(features, Mapping) else ():
-        if isinstance(feature, Mapping):
-            columns_of = feature.get("columns") or ()
-            named |= {str(feature.get("column"))}
-            named |= {columns_of} if isinstance(columns_of, str) else set(map(str, columns_of))
+    named = {*_named_columns(source)}
     return [
         name
         for name in columns
@@ -147,6 +141,29 @@ def unused_columns(columns: Iterable[str], source: Mapping[str, Any]) -> list[st
             name == each or f"{{{name}}}" in each or fnmatchcase(name, each) for each in named
         )
     ]
+
+
+def _named_columns(source: Mapping[str, Any]) -> Iterator[str]:
+    """Yields the columns that settings of a source name: names, patterns and templates."""
+    for key in ("columns", "attributes_from", "pairs"):
+        yield from _texts_in(source.get(key))
+    features, points = source.get("features_from"), source.get("keypoints")
+    for feature in features.values() if isinstance(features, Mapping) else ():
+        yield from _texts_in(feature, ("column", "columns"))
+    for pattern in _texts_in(points, ("x", "y", "visibility", "columns")):
+        yield pattern.replace("{name}", "*")
+
+
+def _texts_in(given: Any, keys: Iterable[str] | None = None) -> Iterator[str]:
+    """Yields the texts in a mapping, and in lists in it; by default, those of all keys."""
+    if not isinstance(given, Mapping):
+        return
+    for key in given if keys is None else keys:
+        each = given.get(key)
+        if isinstance(each, list | tuple):
+            yield from map(str, each)
+        elif each is not None:
+            yield str(each)
 
 
 def _is_of_others(path: str, sketch: FolderSketch) -> bool:

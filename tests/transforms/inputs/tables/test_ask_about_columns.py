@@ -1,4 +1,5 @@
-from recordmill.transforms.inputs.tables.ask_about_columns import ask_for_second
+from recordmill.transforms.inputs.folder_sketch import FolderSketch
+from recordmill.transforms.inputs.tables.ask_about_columns import ask_for_meanings, ask_for_second
 from recordmill.transforms.inputs.tables.known_tables import FoundColumns
 
 
@@ -12,3 +13,15 @@ def test_a_second_image_in_a_list_without_a_header_may_be_a_mask():
         "add --set source.columns.uri=path; or those of column_2 without labels, add --set "
         "source.columns.uri=column_2"
     )
+
+
+def test_columns_of_x_and_y_may_be_key_points():
+    columns = ("nose_x", "nose_y", "tail_x", "tail_y")
+    found = FoundColumns({"uri": "image"}, others=columns, numbers=columns)
+    ((sentence, keys),) = ask_for_meanings("points.csv", found, FolderSketch())
+    assert sentence.startswith(
+        "its columns (nose_x, nose_y, tail_x, tail_y) may be x and y of points: add --set "
+        'source.columns.label= --set \'source.keypoints={x: "{name}_x", y: "{name}_y"}\' --set '
+        "convention=tf_object_detection to store key points, which move with the pixels, "
+    )
+    assert "source.keypoints" in keys

@@ -5,7 +5,7 @@ import pytest
 
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.tables.keypoint_columns import KeyPointColumns
+from recordmill.transforms.inputs.tables.keypoint_columns import KeyPointColumns, guess_key_points
 
 COLUMNS = KeyPointColumns(x="{name}_x", y="{name}_y", names=("nose", "tail"))
 SEEN = KeyPointColumns(x="x{name}", y="y{name}", visibility="v{name}", names=("1", "2"))
@@ -114,3 +114,20 @@ def test_without_patterns_there_are_no_key_points():
     KeyPointColumns().check()
     assert not KeyPointColumns()
     assert list(KeyPointColumns().list_columns()) == []
+
+
+@pytest.mark.parametrize(
+    ("numbers", "found"),
+    [
+        (["nose_x", "nose_y", "tail_x", "tail_y"], COLUMNS),
+        (["x1", "y1", "x2", "y2", "x3", "y3"], ("x{name}", "y{name}", ("1", "2", "3"))),
+        (["Nose X", "Tail X", "Nose Y", "Tail Y"], ("{name} X", "{name} Y", ("Nose", "Tail"))),
+        (["x1", "y1", "x2", "y2"], None),  # a box
+        (["center_x", "center_y", "width"], None),
+        (["a_x", "b_x", "c_y"], None),
+    ],
+)
+def test_columns_of_key_points_are_guessed_by_their_names(numbers, found):
+    if isinstance(found, tuple):
+        found = KeyPointColumns(x=found[0], y=found[1], names=found[2])
+    assert guess_key_points(numbers) == found

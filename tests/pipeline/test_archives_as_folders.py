@@ -402,7 +402,7 @@ STOPPED = {
     "a mask in each sample": (
         {"0.tar": {path: data for n in N for path, data in sample_with_mask(n).items()}},
         "0.tar/000.mask.png looks like a mask of 000.jpg",
-        [(6, [""])],
+        [(6, [""]), (6, [""])],
     ),
     "samples without a label among others": (
         {"0.tar": samples("a", "jpg", "cls") | samples("b", "jpg", count=3)},

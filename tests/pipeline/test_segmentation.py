@@ -250,6 +250,20 @@ def test_masks_in_samples_of_archives(ending, convert, tmp_path):
     assert f'"key":"shard-0{ending}/a.seg.png"' in sidecar.read_text(encoding="utf-8")
 
 
+def test_samples_of_images_and_masks_alone_are_stored_by_the_command_that_is_offered(
+    convert, tmp_path
+):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/shard-0.tar").write_bytes(samples(".tar"))
+    asked = convert(tmp_path / "in", output=tmp_path / "out")
+    assert asked.code == 2
+    command = asked.stderr.rpartition("to store both in one record: ")[2]
+    flags = shlex.split(command)[shlex.split(command).index("--set") :]
+    done = convert(tmp_path / "in", *flags, "--set=splits.fractions={train: 1}")
+    assert done.code == 0, done.stderr
+    assert stored(done).keys() == {"a.jpg", "b.jpg", "c.jpg"}
+
+
 def test_the_note_on_masks_in_samples_says_how_to_store_them(convert, tmp_path):
     (tmp_path / "in").mkdir()
     members = {}

@@ -6,15 +6,32 @@ The extension follows the first dot of the base name: `000/07.seg.png` is the pa
 
 import posixpath
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
+from typing import Any
 
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.archive_members import Member
 from recordmill.transforms.inputs.folder_sketch import FolderSketch
 from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
+
+MASK_PARTS = frozenset({".seg.png", ".mask.png", ".segmentation.png", ".label.png", ".gt.png"})
+"""The usual ends of the names of semantic masks in samples."""
+
+
+def suggest_mask_part(patterns: Sequence[str]) -> Mapping[str, Any] | None:
+    """Returns the settings that store second images as semantic masks; None if they are none.
+
+    Args:
+        patterns: the patterns of the second images' names.
+    """
+    if len(patterns) != 1 or patterns[0].removeprefix("*") not in MASK_PARTS:
+        return None
+    source = {"kind": "archives", "labels": "beside", "label_part": ""}
+    source["mask_part"] = patterns[0].removeprefix("*.")
+    return {"source": source, "convention": "deeplab"}
 
 
 def split_part(name: str) -> tuple[str, str]:

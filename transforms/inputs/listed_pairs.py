@@ -16,6 +16,7 @@ from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import read_image
+from recordmill.transforms.inputs.archive_samples import suggest_mask_part
 from recordmill.transforms.inputs.found_pairs import Pairs
 from recordmill.transforms.inputs.image_looks import Appearance, Looker, look_at_image
 from recordmill.transforms.inputs.pair_names import (
@@ -172,7 +173,10 @@ class ListedImages:
                 chosen = replace(pairs, patterns=patterns)
                 if way := _leave_out(chosen, (), (), self.archives):
                     ways.append((kept, way[1]))
-            both = None if self.archives else suggest_pairs(pairs, folders)
+            if self.archives:
+                both = suggest_mask_part(pairs.patterns)
+            else:
+                both = suggest_pairs(pairs, folders)
             found = SecondImages(
                 pairs.why,
                 pairs.count,

@@ -51,7 +51,7 @@ def _advise(found: SecondImages, settings: DatasetSettings, command: Sequence[st
     if found.both is not None:
         flags = list(command)
         for key, value in _list_settings(orjson.loads(found.both), settings):
-            flags += ["--set", f"{key}={write_yaml_line(value)}"]
+            flags += ["--set", f"{key}={write_yaml_line(value) if value else ''}"]
         ways.append(f"to store both in one record: {as_command(flags, command)}")
     if found.may_be_single:
         flags = _take_as_images(settings, command)
@@ -84,6 +84,9 @@ def _list_settings(
     for key, value in given.items():
         if key == "ignore":
             yield key, [*settings.ignore, *value]
+            continue
+        if not isinstance(value, Mapping):
+            yield key, value
             continue
         members: Sequence[str] = ()
         if isinstance(settings.source, ReadsMembers):

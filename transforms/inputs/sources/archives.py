@@ -40,7 +40,7 @@ from recordmill.transforms.inputs.archive_members import (
     bad_archive,
     list_members,
 )
-from recordmill.transforms.inputs.archive_samples import group_samples
+from recordmill.transforms.inputs.archive_samples import MASK_PARTS, group_samples
 from recordmill.transforms.inputs.class_names import LONGEST_NAME, why_unread
 from recordmill.transforms.inputs.file_groups import has_digit, tells_of_all
 from recordmill.transforms.inputs.file_roles import (
@@ -170,9 +170,6 @@ def class_of(label: Any, part: str, names: Sequence[str]) -> str:
 
 
 _LABEL_FILES = "labels in .cls files"
-
-_MASK_PARTS = frozenset({".seg.png", ".mask.png", ".segmentation.png", ".label.png", ".gt.png"})
-"""The usual ends of the names of semantic masks in samples."""
 
 _USUAL_PARTS = ("cls", "json", "txt")
 """Parts of samples that writers of WebDataset use for labels and captions."""
@@ -346,7 +343,7 @@ class Archives(Source):
             ways.append("set source.labels to `beside` to read labels next to images")
         elif any(kind in (".txt", ".json") or kind.startswith("json.") for kind in kinds):
             ways.append("source.features_from stores texts and values of .json")
-        masks = sorted(kinds & _MASK_PARTS)
+        masks = sorted(kinds & MASK_PARTS)
         if masks and not self.mask_part:
             flags = f"--set source.mask_part={masks[0][1:]} --set convention=deeplab"
             ways.append(f"{flags} stores semantic masks")

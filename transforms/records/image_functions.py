@@ -23,6 +23,7 @@ from recordmill.imaging.pixels import Raster, copy_pixels, count_values, moments
 from recordmill.imaging.prepare import NO_HOOKS, Hooks
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import COERCE, Feature, FeatureValueError, Value
+from recordmill.schemas.formatting import plural_of
 from recordmill.schemas.image_ref import ImageRef, Pixels
 from recordmill.schemas.rejection import LeftOut, Reject, Rejected, describe_error
 from recordmill.schemas.settings.dataset import KeepSettings
@@ -284,11 +285,11 @@ def _apply_function(images: ImageSettings, ref: ImageRef, twice: bool, pixels: P
 
 
 def _find_moved(ref: ImageRef) -> str | None:
-    """Returns the annotations of an image that would have to move with its pixels, in a word."""
+    """Returns what annotates an image and would have to move with its pixels, in the plural."""
     for name, packed in ref.annotations:
         kind = KINDS[name]
         if kind.follows_pixels and kind.list_labels(packed).total:
-            return name
+            return plural_of(kind.unit)
     return None
 
 

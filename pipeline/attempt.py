@@ -187,10 +187,10 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         **_recognition_of(loaded, options),
         writer=options.writer,
         threads=options.threads,
-        processes=_processes(options, settings, notes),
+        processes=_count_processes(options, settings),
         gives_processes=bool(options.processes),
         fewest_for_processes=0 if options.processes else fewest_for_processes(settings),
-        notes=tuple(notes),
+        notes=(*notes, *_note_processes(options)),
         facts=_facts_of(options),
     )
     return Job(settings, inputs, recipe, run, loaded.layout, earlier)
@@ -316,11 +316,22 @@ def _set_up_beam(
         check_dataflow(arguments, [each.path for each in inputs], output, options.outcome_file)
 
 
-def _processes(options: LaunchOptions, settings: DatasetSettings, notes: list[str]) -> int:
+def _note_processes(options: LaunchOptions) -> Iterator[str]:
+    """Yields a note if a flag asks for more processes than help."""
+    most = _most_processes()
+    if options.processes > most:
+        why = "more than two for each processor do not help"
+        yield f"--processes={options.processes} became {most}: {why}"
+
+
+def _most_processes() -> int:
+    return 2 * available_processors()
+
+
+def _count_processes(options: LaunchOptions, settings: DatasetSettings) -> int:
     """Returns the number of processes that write shards.
 
-    Unless a flag decides it, there are as many as processors and memory allow. A flag gives at most
-    twice as many as processors, with a note.
+    Unless a flag decides it, there are as many as processors and memory allow.
     """
     alone = (
         options.runner in IN_PROCESS_RUNNERS and sys.platform == "linux" and bool(sys.executable)
@@ -334,11 +345,7 @@ def _processes(options: LaunchOptions, settings: DatasetSettings, notes: list[st
     # Worker processes cannot import a function that was typed into a notebook.
     typed = any(name.startswith("__main__:") for name in settings.user_functions.values())
     if options.processes or options.threads or not alone or (typed and not options.owns_process):
-        most = 2 * available_processors()
-        if options.processes > most:
-            why = "more than two for each processor do not help"
-            notes.append(f"--processes={options.processes} became {most}: {why}")
-        return min(options.processes or 1, most)
+        return min(options.processes or 1, _most_processes())
     return default_processes()
 
 

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recordmill.annotations.mask_files import MaskFiles
-    from recordmill.imaging.geometry import Frame
+    from recordmill.imaging.geometry import Frame, Geometry
     from recordmill.imaging.masks.mask_file import MaskValues
     from recordmill.imaging.masks.mask_values import Ids
     from recordmill.imaging.masks.outline import OutlineError
@@ -70,6 +70,9 @@ _FIELDS = {
 
 _LOSSY = (".jpg", ".jpeg")
 """Extensions of masks whose ids are not those that were written."""
+
+_FEW_IDS = 8
+"""Masks with smooth borders have more values."""
 
 _FAULTS = ("bad_mask", "mask_size", "no_mask_file", "unknown_mask_value")
 """The reasons for which an image is rejected because of its semantic mask."""
@@ -226,6 +229,9 @@ class SegmentationKind(AnnotationKind):
         fields = {"segmentation": encode_values(ids), "segmentation_format": b"png"}
         outcome = AnnotationOutcome(AnnotationCounts(listed=1, written=1), files=files.read)
         outcome.counts.noted.update(_find_oddities(ids, given, on))
+        may_be_levels = given.threshold is None and not given.takes_colors
+        if may_be_levels and _has_two_levels(ids, on.geometry):
+            outcome.counts.noted["two_levels"] = 1
         return PlacedAnnotations(fields, [], outcome)
 
     def lose(
@@ -282,6 +288,13 @@ class SegmentationKind(AnnotationKind):
             yield (
                 f"{say_count(entry.written, self.unit, 'is')} 0 everywhere, and there are no "
                 "others: lower source.mask_threshold, or remove it if values are ids."
+            )
+        levels = noted.get("two_levels", 0)
+        if 2 * levels > entry.written:  # few may have one object of void pixels
+            written = say_count(entry.written, self.unit, "has")
+            yield (
+                f"{levels:,} of {written} two levels, 0 and 255: readers ignore 255, so set "
+                "source.mask_threshold=128 to store 0 and 1."
             )
 
     def find_tfds_type(
@@ -427,6 +440,26 @@ def _find_oddities(
         found = np.flatnonzero(np.bincount(ids.ravel()))
         if {*found.tolist()} - {*named, ignored}:
             yield "unnamed_ids"
+
+
+def _has_two_levels(ids: "NDArray[np.uint8] | NDArray[np.uint16]", geometry: "Geometry") -> bool:
+    """Tells if ids look like the two levels of a mask of one object: readers ignore 255."""
+    import numpy as np
+
+    from recordmill.imaging.masks.mask_values import find_levels
+
+    if geometry.resize is not None:
+        left, top, right, bottom = geometry.find_shown()[1]
+        ids = ids[top:bottom, left:right]
+    if ids.max(initial=0) != IGNORED_ID:
+        return False
+    levels = find_levels(ids.astype(np.int32))
+    if levels is None or (levels.low, levels.high) != (0, IGNORED_ID):
+        return False
+    counts = np.bincount(ids.ravel())
+    # Few values between them may be those of thin objects.
+    has_borders = len(np.flatnonzero(counts)) > _FEW_IDS
+    return levels.is_exact or (has_borders and 2 * int(counts[0] + counts[-1]) > ids.size)
 
 
 def _rename_ids(ids: "Ids", label_map: LabelMap, ignored: int) -> "Ids":

@@ -195,6 +195,35 @@ def test_ids_from_jpeg_are_noted_and_two_levels_are_not():
     ]
 
 
+@pytest.mark.parametrize("smooth", [False, True])
+def test_two_levels_that_are_taken_for_ids_are_noted(smooth):
+    levels = np.zeros((40, 50), np.uint8)
+    levels[10:30, 10:40] = 255
+    if smooth:
+        levels[10, 10:40] = range(20, 200, 6)
+    mask, on = encode(Image.fromarray(levels)), make_image((50, 40))
+    assert place(mask, on).outcome.counts.noted == {"two_levels": 1}
+    assert not place(mask, on, threshold=128).outcome.counts.noted
+    entry = AnnotationEntry(
+        unit="semantic mask", listed=3, written=3, dropped={}, noted={"two_levels": 2}
+    )
+    assert list(SEGMENTATION.find_remarks(entry, "image", on.settings)) == [
+        "2 of 3 semantic masks have two levels, 0 and 255: readers ignore 255, so set "
+        "source.mask_threshold=128 to store 0 and 1."
+    ]
+    some = replace(entry, noted={"two_levels": 1})  # a border of void pixels
+    assert not list(SEGMENTATION.find_remarks(some, "image", on.settings))
+
+
+def test_void_borders_and_padding_are_not_taken_for_levels():
+    ids = np.zeros((40, 50), np.uint8)
+    resized = ImageSettings(resize=Resize(exact=(60, 60), fit="pad"))
+    padded = make_image((50, 40), images=resized)
+    assert not place(encode(Image.fromarray(ids)), padded).outcome.counts.noted
+    ids[10:30, 10:40], ids[11:29, 11:39] = 255, 7
+    assert not place(encode(Image.fromarray(ids)), make_image((50, 40))).outcome.counts.noted
+
+
 def test_a_threshold_that_no_mask_reaches_is_noted():
     mask = encode(Image.fromarray(IDS))
     placed = place(mask, threshold=200)

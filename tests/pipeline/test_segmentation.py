@@ -250,6 +250,22 @@ def test_masks_in_samples_of_archives(ending, convert, tmp_path):
     assert f'"key":"shard-0{ending}/a.seg.png"' in sidecar.read_text(encoding="utf-8")
 
 
+def test_colors_in_samples_become_ids_by_a_table(convert, tmp_path):
+    colors = np.array([[0, 0, 0], [255, 0, 0], [0, 128, 0]], np.uint8)
+    ids = np.arange(24).reshape(4, 6) % 3
+    mask = io.BytesIO()
+    Image.fromarray(colors[ids]).save(mask, "PNG")
+    members = {"a.jpg": encode_picture("a", (6, 4)), "a.seg.png": mask.getvalue()}
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/shard-0.tar").write_bytes(packed(members, ".tar"))
+    (tmp_path / "in/colors.txt").write_text("0 0 0 sky\n255 0 0 road\n0 128 0 car\n")
+    source = {"kind": "archives", "labels": "beside", "label_part": "", "mask_part": "seg.png"}
+    source["mask_colors"] = "colors.txt"
+    done = convert(tmp_path / "in", settings=SETTINGS | {"source": source})
+    assert done.code == 0, done.stderr
+    assert np.array_equal(stored(done)["a.jpg"], ids)
+
+
 def test_samples_of_images_and_masks_alone_are_stored_by_the_command_that_is_offered(
     convert, tmp_path
 ):

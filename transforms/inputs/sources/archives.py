@@ -51,7 +51,9 @@ from recordmill.transforms.inputs.file_roles import (
 )
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized
 from recordmill.transforms.inputs.image_suffixes import is_image_name
+from recordmill.transforms.inputs.mask_classes import read_mask_classes
 from recordmill.transforms.inputs.member_names import check_encoding
+from recordmill.transforms.inputs.named_files import DataFile
 from recordmill.transforms.inputs.patterns import compile_pattern, find_split_word, why_ignored
 from recordmill.transforms.inputs.recognize_archives import (
     name_of_archive,
@@ -209,6 +211,8 @@ class Archives(Source):
         image_parts: with `beside`, the extensions of images; the first that a sample has is used.
         mask_part: with `beside`, the extension of the semantic mask, such as `seg.png`. An image
             without one is rejected. Empty: there are none.
+        mask_colors: for semantic masks of colors: a table below the input with a line `R G B name`
+            per class, or a JSON object of a color per name. The first class has the id 0.
         mask_threshold: for semantic masks of two levels, such as 0 and 255: the smallest value of
             the class 1; others are 0. By default, values are ids.
         features_from: with `beside`, additional features: `{image/caption: {part: txt}}`, `{score:
@@ -241,6 +245,7 @@ class Archives(Source):
         "ppm",
     )
     mask_part: str = ""
+    mask_colors: str = ""
     mask_threshold: AtLeastOne | None = None
     features_from: Mapping[str, PartFeature] = field(default_factory=dict)
     split: str = ""
@@ -274,8 +279,12 @@ class Archives(Source):
         return self.class_from != "none"
 
     def idle_settings(self) -> Mapping[str, str]:
-        """Returns the settings for the other value of `labels`."""
-        idle = {} if self.mask_part else {"mask_threshold": "source.mask_part is not set"}
+        """Returns the settings for the other value of `labels`, and those of masks without use."""
+        idle = dict[str, str]()
+        if not self.mask_part:
+            idle = dict.fromkeys(("mask_colors", "mask_threshold"), "source.mask_part is not set")
+        elif self.mask_colors:
+            idle["mask_threshold"] = "source.mask_colors is set"
         if self.labels == "beside":
             others = dict.fromkeys(("class_from", "strip_folders"), "source.labels is `beside`")
             return idle | others
@@ -306,6 +315,7 @@ class Archives(Source):
             "*.idx": "indexes",
             "*.index": "indexes",
             "*submission*.csv": "sample submissions",
+            **({posixpath.basename(self.mask_colors): ""} if self.mask_colors else {}),
         }
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
@@ -384,6 +394,7 @@ class Archives(Source):
     def _samples(self, path: str, file: ImageRef, members: Iterable[Member]) -> Iterator[ImageRef]:
         unused: Counter[str] = Counter()
         unlabeled, first = 0, ""
+        colors = self._read_colors(path, file)
         for parts in group_samples(members):
             refs = {
                 extension: self._reference(path, file, member)
@@ -397,7 +408,7 @@ class Archives(Source):
                 unused.update(f".{part}" for part in refs.keys() - self._read_parts - {taken})
                 if not image.status and self._label_ending not in {"", *refs}:
                     unlabeled, first = unlabeled + 1, first or parts[taken].name
-                yield image if image.status else self._with_parts(image, refs, unused)
+                yield image if image.status else self._with_parts(image, refs, unused, colors)
             elif refs and all(is_description_name(parts[extension].name) for extension in refs):
                 for extension, ref in refs.items():
                     yield from self._find_unread(parts[extension].name, ref)
@@ -449,7 +460,11 @@ class Archives(Source):
         return texts | ({self.mask_part} if self.mask_part else set())
 
     def _with_parts(
-        self, image: ImageRef, refs: Mapping[str, ImageRef], unused: Counter[str]
+        self,
+        image: ImageRef,
+        refs: Mapping[str, ImageRef],
+        unused: Counter[str],
+        colors: tuple[int, ...],
     ) -> ImageRef:
         """Returns the image's reference, with what the wanted members next to it hold.
 
@@ -476,13 +491,21 @@ class Archives(Source):
                 detail = _explain_lack(detail, image.uri)
             return image.notice("rejected", "bad_sample", detail)
         image = image.replace(label=label, features=pack_fields(values))
-        return self._with_mask(image, refs) if self.mask_part else image
+        return self._with_mask(image, refs, colors) if self.mask_part else image
 
-    def _with_mask(self, image: ImageRef, refs: Mapping[str, ImageRef]) -> ImageRef:
+    def _read_colors(self, path: str, file: ImageRef) -> tuple[int, ...]:
+        """Returns the colors of semantic masks, by id; empty if the settings name no table."""
+        if not self.mask_colors:
+            return ()
+        return read_mask_classes(DataFile(path, file).root, self.mask_colors, True).colors
+
+    def _with_mask(
+        self, image: ImageRef, refs: Mapping[str, ImageRef], colors: tuple[int, ...]
+    ) -> ImageRef:
         """Returns the image's reference with its semantic mask; a rejection if it has none."""
         mask = refs.get(self.mask_part)
         key = mask.key if mask else f"{image.key.rpartition('.')[0]}.{self.mask_part}"
-        given = pack_annotations([Segmentation(key, self.mask_threshold)])
+        given = pack_annotations([Segmentation(key, self.mask_threshold, colors)])
         image = image.replace(annotations=given)
         if mask is None:
             detail = _explain_lack(f"there is no {self.mask_part} next to it", image.uri)

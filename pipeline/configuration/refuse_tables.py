@@ -83,7 +83,7 @@ def refuse_files(sketch: FolderSketch, place: str) -> None:
     advice = (
         f"{_read_as_a_table()}, or add {_ROWS} if there are no images"
         if are_tables
-        else "let --input name what is to be converted, or --config what it is"
+        else "pass the folder to convert as --input, or describe it with --config"
     )
     if role_of_name(top.files[0]) == FileRole("array") and not top.ending(".npz", ".npy"):
         advice = "such arrays are not read: save their images as files, such as PNG"

@@ -195,9 +195,9 @@ def test_folders_called_images_of_a_split_are_not_classes(fill_in):
 @pytest.mark.parametrize(
     ("name", "advice"),
     [
-        ("flink.md", "let --input name what is to be converted, or --config what it is"),
+        ("flink.md", "pass the folder to convert as --input, or describe it with --config"),
         ("1.h5", "such arrays are not read: save their images as files, such as PNG"),
-        ("g.npz", "let --input name what is to be converted, or --config what it is"),
+        ("g.npz", "pass the folder to convert as --input, or describe it with --config"),
         (
             "a.csv",
             "write the paths of its images, from its own folder, into a column called path",

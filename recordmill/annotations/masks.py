@@ -169,12 +169,14 @@ class MaskKind(AnnotationKind):
     def find_remarks(
         self, entry: AnnotationEntry, record: str, settings: "DatasetSettings"
     ) -> Iterator[str]:
-        """Yields remarks on dropped masks, and on images with more objects than readers keep."""
+        """Yields remarks on dropped or missing masks, and on images with many objects."""
         if unusable := describe_dropped(entry):
             fate = "have masks of zeros"
             if settings.masks_required:
                 fate = "were dropped, since masks_required is set"
             yield f"Unusable: {unusable}. Their objects {fate}."
+        if not entry.listed and settings.masks != "none":
+            yield f"No object has an outline: with masks: {settings.masks}, all masks are 0."
         if crowded := (entry.noted or {}).get("crowded", 0):
             yield (
                 f"{say_count(crowded, record, 'has')} more than {MOST_OBJECTS} objects: common "

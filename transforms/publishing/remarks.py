@@ -208,9 +208,11 @@ def _find_numbers(marker: Marker, listed: Summary) -> Iterator[Remark]:
 
 def _find_annotations(marker: Marker, settings: DatasetSettings) -> Iterator[Remark]:
     for name, kind in KINDS.items():
-        if name in marker.annotations:
-            for text in kind.find_remarks(marker.annotations[name], marker.unit, settings):
-                yield Remark(text, name)
+        if name not in marker.annotations:
+            continue
+        entry = marker.annotations[name]
+        for text in kind.find_remarks(entry, marker.unit, settings):
+            yield Remark(text, name if entry.listed else "")  # else it has no section
 
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")

@@ -292,6 +292,15 @@ def test_dropped_masks_and_crowded_images_are_worth_a_look():
     )
 
 
+def test_a_dataset_of_objects_without_outlines_is_worth_a_look():
+    entry = AnnotationEntry(unit="mask", listed=0, written=0, dropped={})
+    settings = make_settings_with(masks="png")
+    assert list(MASKS.find_remarks(entry, "image", settings)) == [
+        "No object has an outline: with masks: png, all masks are 0."
+    ]
+    assert not list(MASKS.find_remarks(entry, "image", make_settings_with(masks="none")))
+
+
 def encode(mode, size=(10, 8), color=0):
     file = io.BytesIO()
     Image.new(mode, size, color).save(file, "PNG")

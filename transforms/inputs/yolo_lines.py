@@ -155,10 +155,10 @@ class YoloLines:
             return
         found.enclosed += 1
         outline, corners = None, None
-        if self.task == "obb" and len(values) == 8:
-            corners = values
-        else:
+        if self.task == "auto":
             outline = polygons_of([values], fractions=True)
+        elif len(values) == 8:
+            corners = values
         xs, ys = values[0::2], values[1::2]
         found.labels.append(label)
         found.sides.append((min(xs), min(ys), max(xs), max(ys)))

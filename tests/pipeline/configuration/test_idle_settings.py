@@ -144,6 +144,10 @@ def idle(*overrides, config=None):
             "max_rejected.boxes has no effect, since the source gives no boxes: remove it",
         ),
         (
+            ("source={kind: yolo, task: obb}", "convention=tf_object_detection", "masks=png"),
+            "masks has no effect, since the source gives no masks: remove it",
+        ),
+        (
             (MANIFEST, "boxes.drawn_on=stored"),
             "boxes.drawn_on has no effect, since the source gives no boxes: remove it",
         ),

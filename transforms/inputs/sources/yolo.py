@@ -197,10 +197,12 @@ class Yolo(AnnotationSource):
         }
 
     def annotations(self) -> Mapping[str, str]:
-        """Returns boxes and masks; key points or corners if the settings say that there are any."""
-        found = {"boxes": "", "masks": ""}
+        """Returns boxes, masks or corners, and key points if settings say that there are some."""
+        found = {"boxes": ""}
         if self.task == "obb":
             found["corners"] = "source.task"
+        else:
+            found["masks"] = ""
         if self._point_names:
             found["keypoints"] = "source.kpt_shape"
         return found

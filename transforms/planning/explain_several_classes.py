@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.inputs.image_classes import WITH_SEVERAL_LABELS
-from recordmill.transforms.inputs.sources.archives import Archives
-from recordmill.transforms.inputs.sources.manifest import Manifest
+from recordmill.transforms.inputs.sources.source import ReadsCellLabels, ReadsTextLabels
 from recordmill.transforms.inputs.tables.column_contents import SEPARATORS, separator_in
 from recordmill.transforms.planning.explain_unclaimed import as_command
 from recordmill.transforms.planning.summary import Summary
@@ -25,22 +24,19 @@ def explain_several_classes(
         A sentence with the command that takes each text for one class; None if each is one.
     """
     source = settings.source
-    if isinstance(source, Archives):
-        return _explain_texts(source, summary, command)
-    if isinstance(source, Manifest):
-        return _explain_cells(source, summary, command)
+    if isinstance(source, ReadsTextLabels) and source.text_part is not None:
+        return _explain_texts(source.text_part, summary, command)
+    if isinstance(source, ReadsCellLabels) and source.class_column is not None:
+        return _explain_cells(source.class_column, summary, command)
     return None
 
 
-def _explain_texts(source: Archives, summary: Summary, command: Sequence[str]) -> str | None:
+def _explain_texts(part: str, summary: Summary, command: Sequence[str]) -> str | None:
     """Says that texts next to images in archives hold several classes."""
-    if source.labels != "beside" or source.class_names:
-        return None
     separator = separator_in(summary.labels)
     if separator is None:
         return None
     example = min(each for each in summary.labels if separator in each)
-    part = source.label_part
     as_one = as_command([*command, "--set", f"source.label_part={part}"], command)
     return (
         f"labels in .{part} such as {example!r:.100} seem to be several classes of an image, and "
@@ -48,11 +44,8 @@ def _explain_texts(source: Archives, summary: Summary, command: Sequence[str]) -
     )
 
 
-def _explain_cells(source: Manifest, summary: Summary, command: Sequence[str]) -> str | None:
+def _explain_cells(column: str, summary: Summary, command: Sequence[str]) -> str | None:
     """Says that some cells of a table hold several classes that others hold alone."""
-    column = source.columns.label
-    if not column or source.class_names:
-        return None
     for separator in SEPARATORS:
         joined = [each for each in sorted(summary.labels) if separator in each]
         for example in joined:

@@ -278,6 +278,13 @@ class Archives(Source):
             return self.label_part != ""
         return self.class_from != "none"
 
+    @property
+    def text_part(self) -> str | None:
+        """The extension of the members whose texts are classes; None if there are none."""
+        if self.labels != "beside" or self.class_names:
+            return None
+        return self.label_part
+
     def idle_settings(self) -> Mapping[str, str]:
         """Returns the settings for the other value of `labels`, and those of masks without use."""
         idle = dict[str, str]()

@@ -486,14 +486,11 @@ class Manifest(TableFormat, Source):
             *(each.many for each in self.features_from.values()),
             self.attributes_from and not self.columns.row_boxes,
         )
+        has_classes = self.columns.label or self.columns.labels
         reasons = (
             ("boxes_unit", "boxes" in self.annotations(), "no column of boxes is named"),
             ("attributes_from", "boxes" in self.annotations(), "no column of boxes is named"),
-            (
-                "unlabeled",
-                self.columns.label or self.columns.labels,
-                "no column of classes is named",
-            ),
+            ("unlabeled", has_classes, "no column of classes is named"),
             ("class_names_file", self.columns.of_classes, "no column of classes is named"),
             ("root", self.columns.uri or self.pairs, "no column names images"),
             ("separator", any(lists), "no column has several values"),
@@ -501,6 +498,11 @@ class Manifest(TableFormat, Source):
             ("mask_threshold", self.columns.mask, "no column of masks is named"),
         )
         return idle | {key: reason for key, can_act, reason in reasons if not can_act}
+
+    @property
+    def class_column(self) -> str | None:
+        """The column of the classes; None if there is none, or if it has numbers of classes."""
+        return None if self.class_names else self.columns.label or None
 
     @property
     def siblings(self) -> Mapping[str, str]:

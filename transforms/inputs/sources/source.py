@@ -81,6 +81,24 @@ class ReadsLabelsBeside(Protocol):
         """The extension of the file, or `json.KEY`."""
 
 
+@runtime_checkable
+class ReadsTextLabels(Protocol):
+    """A source that may take a whole text next to an image for its class."""
+
+    @property
+    def text_part(self) -> str | None:
+        """The extension of the texts; None if no text is a class."""
+
+
+@runtime_checkable
+class ReadsCellLabels(Protocol):
+    """A source that may take a whole cell of a table for the class of an image."""
+
+    @property
+    def class_column(self) -> str | None:
+        """The column of the cells; None if no cell is a class."""
+
+
 class Source(SourceSettings, Protocol):
     """Turns listed files into references, and references into their contents.
 

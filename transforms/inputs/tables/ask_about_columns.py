@@ -51,6 +51,10 @@ def ask_for_second(first: FoundColumns, kept: str) -> Question:
     if label and are_masks:
         way = to_set(f"source.columns.uri={uri}")
         ways.append(f"those of {kept} with the classes in {label}, add {way}")
+    several = semantic if first.names and len(semantic) > 1 and uri == kept else []
+    for name in several:
+        flags = [f"source.columns.uri={uri}", f"source.columns.mask={name}", "convention=deeplab"]
+        ways.append(f"those of {kept} with the semantic masks in {name}, add {to_set(*flags)}")
     for name in (kept,) if are_masks else (kept, *first.seconds):
         template = name if uri == kept else uri.replace(f"{{{kept}}}", f"{{{name}}}")
         flags = [f"source.columns.uri={template}", *unlabeled]

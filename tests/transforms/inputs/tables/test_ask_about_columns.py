@@ -25,3 +25,11 @@ def test_columns_of_x_and_y_may_be_key_points():
         "convention=tf_object_detection to store key points, which move with the pixels, "
     )
     assert "source.keypoints" in keys
+
+
+def test_each_of_several_images_in_such_a_list_may_be_a_mask():
+    names = ("path", "column_2", "column_3")
+    found = FoundColumns({"uri": "path"}, names, others=names[1:], seconds=names[1:])
+    sentence = ask_for_second(found, "path")[0]
+    assert sentence.count("with the semantic masks in") == 2
+    assert "--set source.columns.mask=column_3 --set convention=deeplab" in sentence

@@ -34,7 +34,7 @@ def test_the_commands_do_what_the_page_says(done):
 @pytest.mark.slow
 def test_the_note_holds_the_keys_of_the_table(done):
     note = json.loads((done[0] / "dataset" / "transform_fn" / "analysis.json").read_bytes())
-    table = TEXT[TEXT.index("| key | meaning |") :].split("\n\n")[0]
+    table = TEXT[TEXT.index("| property | meaning |") :].split("\n\n")[0]
     first_cells = [line.split("|")[1] for line in table.splitlines()[2:]]
     assert {name for cell in first_cells for name in re.findall(r"`(\w+)`", cell)} == set(note)
     assert note["size"] == [224, 224]

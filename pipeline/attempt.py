@@ -415,7 +415,8 @@ def _discard(output: str, name: str) -> str:
         try:
             publish_staged(output, plan_id)
             return (
-                f"{name} held a complete dataset, whose publishing had been cut: it is now in place"
+                f"{name} held a complete dataset, whose publication was interrupted: it is now "
+                "in place"
             )
         except (OSError, ValueError) as error:
             done = (

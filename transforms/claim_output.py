@@ -527,8 +527,8 @@ def _finish_cut(state: OutputState) -> Iterator[str]:
     for each in state.cut:
         publish_staged(state.output, each.name.removeprefix(STAGING_PREFIX))
         yield (
-            f"{each.name} held a complete dataset, whose publishing had been cut: it is now in "
-            "place"
+            f"{each.name} held a complete dataset, whose publication was interrupted: it is "
+            "now in place"
         )
 
 

@@ -294,7 +294,7 @@ class _Publication:
         if excesses or losses:
             rejected = self._rejected_in_run(ledger.rejected, RejectedList(examples=examples))
             why = explain_excesses(excesses, losses, rejected)
-            message = f"as it stands the run would fail: {why}"
+            message = f"this run would fail: {why}"
             return self._end("planned", message, TOO_MANY_REJECTED, numbers)
         notes = [*verdicts.note_lost_labels(ledger, examples, settings.unit)]
         return self._end("planned", self.plan.decision.sentence, DONE, numbers, notes)
@@ -353,7 +353,7 @@ class _Publication:
             {line for report in staged.reports for line in report.excluded}
         ):
             # Not in the marker.
-            notes.append(f"lines of {settings.exclude} that fit nothing: {unused:,}")
+            notes.append(f"lines of {settings.exclude} that match nothing: {unused:,}")
         notes += verdicts.note_corrections(ledger, settings.corrections)
         end = self._end("published", sentence, DONE, DatasetNumbers.of(published), notes)
         return replace(end, marker=published)

@@ -119,7 +119,7 @@ def test_a_plan_says_that_a_shard_is_missing(tmp_path, records, run):
     put(tmp_path / "in" / "train-00000-of-00002.tfrecord", records(0, 1))
     code, _, said = run(tmp_path / "in", "--plan")
     assert code == 3
-    assert "as it stands the run would fail: 1 container is missing" in " ".join(said.split())
+    assert "this run would fail: 1 container is missing" in " ".join(said.split())
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_the_commands_run(run_page, tmp_path):
         cut,
     ) = more
     assert json.loads(cleared.stdout)["ledger"]["left_out"] == {"excluded": 1}
-    assert "lines of removed.txt that fit nothing: 1" in cleared.stderr
+    assert "lines of removed.txt that match nothing: 1" in cleared.stderr
     assert json.loads(absent.stdout)["findings"] == []
     assert json.loads(corrected.stdout)["ledger"]["corrections"] == {
         "corrected": 0,

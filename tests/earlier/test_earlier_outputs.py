@@ -140,7 +140,7 @@ def test_a_list_of_excluded_images_is_read(place_output, again, ask):
         "ignored": {"without_annotation": 1},
         "left_out": {"duplicate": 1, "excluded": 2},
     }
-    assert done.line["notes"][-1] == "lines of removed.txt that fit nothing: 1"
+    assert done.line["notes"][-1] == "lines of removed.txt that match nothing: 1"
     for name in ("boxes", "new"):
         code, line = ask(verify, name, "--absent", "removed.txt")
         assert (code, line["findings"]) == (0, [])
@@ -338,7 +338,9 @@ def test_a_publication_that_was_cut_is_completed_and_then_replaced(place_output,
     # from plan version 3 on
     place_output("cut")
     done = again("cut")
-    completed = f"{CUT} held a complete dataset, whose publishing had been cut: it is now in place"
+    completed = (
+        f"{CUT} held a complete dataset, whose publication was interrupted: it is now in place"
+    )
     assert completed in done.line["notes"]
     assert len(notes_on_plan_version(done)) == 1
     assert done.marker["plan"]["recipe"]["plan_version"] == 4

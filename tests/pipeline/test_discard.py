@@ -33,7 +33,7 @@ def test_discard_staging_finishes_a_publishing_that_was_cut(tmp_path):
     (staging / "recordmill.json").write_text(json.dumps(marker))
     (tmp_path / "old.tfrecord").write_bytes(b"")
     assert discard_staging(str(tmp_path)) == [
-        ".staging-p held a complete dataset, whose publishing had been cut: it is now in place"
+        ".staging-p held a complete dataset, whose publication was interrupted: it is now in place"
     ]
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "labels.txt",

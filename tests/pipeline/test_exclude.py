@@ -69,7 +69,7 @@ def test_keys_and_digests_are_left_out_and_counted(exclude, convert, photos, tmp
     )
     assert (done.code, done.line["notes"]) == (
         0,
-        [f"lines of {tmp_path / 'removed.txt'} that fit nothing: 1"],
+        [f"lines of {tmp_path / 'removed.txt'} that match nothing: 1"],
     )
     assert done.marker["ledger"] == {
         "listed": 12, "written": 8, "rejected": {}, "ignored": {}, "left_out": {"excluded": 4}
@@ -228,7 +228,7 @@ def test_a_run_that_was_cut_takes_up_what_was_left_out(exclude, photos):
     second = exclude(photos, ["key:cat/00.jpg", "key:cat/01.jpg", "key:x"])
     assert second.marker["ledger"]["left_out"] == {"excluded": 2}
     assert second.line["notes"][0].startswith("1 of 1 shards had been finished by an earlier run")
-    assert second.line["notes"][1].endswith("that fit nothing: 1")
+    assert second.line["notes"][1].endswith("that match nothing: 1")
 
 
 def test_a_malformed_list_is_refused(exclude, photos, tmp_path):

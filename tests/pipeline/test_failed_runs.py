@@ -183,7 +183,7 @@ def test_a_plan_names_an_example_and_the_flag_that_accepts(
     done = convert(root, "--plan", settings={**STRICT, "source.kind": "class_folders"})
     assert (done.code, done.line["status"]) == (3, "planned")
     assert done.errors[0].startswith(
-        "as it stands the run would fail: 1 of 7 images (14.29%) was rejected (1 no_class)"
+        "this run would fail: 1 of 7 images (14.29%) was rejected (1 no_class)"
     )
     assert done.errors[1].startswith("no_class: loose.jpg (")
     assert done.errors[-2].endswith("or accept the loss with --set max_rejected.count=1")

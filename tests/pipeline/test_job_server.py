@@ -80,7 +80,7 @@ def test_no_flink_answers(convert, photos, free):
         ),
     ],
 )
-def test_what_a_job_server_of_our_own_needs(convert, photos, flags, sentence):
+def test_a_missing_part_of_flinks_job_server_is_named(convert, photos, flags, sentence):
     done = convert(photos, "--runner=FlinkRunner", *flags)
     assert done.code == 2
     assert done.errors[0].startswith(sentence)

@@ -280,7 +280,7 @@ def test_a_plan_says_that_the_run_would_fail(convert, tmp_path):
     )
     assert done.code == 3
     assert done.line["status"] == "planned"
-    assert done.line["message"].startswith(f"as it stands the run would fail: {why}")
+    assert done.line["message"].startswith(f"this run would fail: {why}")
     assert convert(root, settings=flat).code == 3
 
 
@@ -293,7 +293,7 @@ def test_a_plan_foresees_labels_without_a_class(convert, class_folders, tmp_path
     assert (planned.code, done.code) == (3, 3)
     why = "12 of 24 images (50.00%) were rejected (12 unknown_label)"
     expected = (
-        f"as it stands the run would fail: {why}, which is over max_rejected.count (10) and "
+        f"this run would fail: {why}, which is over max_rejected.count (10) and "
         "max_rejected.share (1.00%)\nunknown_label: the label 'dog'\n"
     )
     assert planned.line["message"].startswith(expected)

@@ -127,7 +127,7 @@ def test_a_plan_foresees_boxes_of_unknown_classes_as_the_run_finds_them(
     *lines, report = done.line["message"].splitlines()
     assert report == f"{done.staging[0]}/report.html shows what was converted"
     expected = re.sub(r", such as box .*?\)", "", "\n".join(lines))
-    assert planned.line["message"] == f"as it stands the run would fail: {expected}"
+    assert planned.line["message"] == f"this run would fail: {expected}"
 
 
 def test_a_plan_foresees_no_loss_of_classes_that_are_not_chosen(convert, ships):

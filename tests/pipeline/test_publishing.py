@@ -394,8 +394,8 @@ def test_a_run_of_another_plan_publishes_what_was_cut_and_is_refused_as_next_to_
     done = convert(photos, settings=settings, output=cut.output)
     assert (done.code, done.line["status"], done.staging) == (1, "refused", [])
     assert (
-        f"{staging.name} held a complete dataset, whose publishing had been cut: it is now in place"
-        in (done.line["notes"])
+        f"{staging.name} held a complete dataset, whose publication was interrupted: "
+        "it is now in place" in (done.line["notes"])
     )
     assert "(seed: 0 -> 7, shards.count: 3 -> 2)" in done.line["message"]
     assert len(done.marker["splits"]["train"]["shards"]) == 3

@@ -101,7 +101,7 @@ def test_of_two_spellings_of_an_integer_the_shorter_has_the_id():
         ("²", False),
     ],
 )
-def test_what_counts_as_an_integer_label(label, expected):
+def test_integer_labels_are_plain_decimal_numbers(label, expected):
     assert is_integer_label(label) is expected
 
 

@@ -36,7 +36,7 @@ JOB = {
 }
 
 
-def test_what_a_job_sent():
+def test_bytes_that_a_job_sent_are_added_up():
     assert flink_job.shuffled_bytes(JOB, "GroupByShard") == 1_100
     assert flink_job.shuffled_bytes(JOB, "GatherReports") == 90
     assert flink_job.sent_bytes(JOB) == 7_190

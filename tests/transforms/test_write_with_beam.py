@@ -124,7 +124,7 @@ def test_examples_are_exact_and_counted_where_they_are_written(refs, tmp_path):
     }
 
 
-def test_what_was_rejected_or_ignored_when_it_was_listed(refs, tmp_path):
+def test_notices_of_the_listing_are_counted_and_not_written(refs, tmp_path):
     notices = [
         refs[0].replace(key="a").notice("rejected", "no_class", "why"),
         refs[0].replace(key="b").notice("ignored", "hidden"),

@@ -6,7 +6,7 @@ import pytest
 from recordmill.pipeline.configuration.preflight import call_with_timeout
 
 
-def test_what_a_function_returns_and_raises():
+def test_results_and_exceptions_of_a_function_pass_through():
     assert call_with_timeout(lambda: 3, 60) == 3
     with pytest.raises(ZeroDivisionError):
         call_with_timeout(lambda: 1 // 0, 60)

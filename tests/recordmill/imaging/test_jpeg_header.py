@@ -28,7 +28,7 @@ def icc(number, count, body):
     return segment(0xE2, b"ICC_PROFILE\0" + bytes([number, count]) + body)
 
 
-def test_what_pillow_wrote(photo, save):
+def test_the_header_and_profile_of_a_jpeg_of_pillows_are_read(photo, save):
     header = read_jpeg_header(save(photo, "JPEG", progressive=True, icc_profile=b"x" * 70_000))
     assert (header.process, header.precision, header.height, header.width, header.components) == (
         0xC2,

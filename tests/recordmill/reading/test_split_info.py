@@ -26,7 +26,7 @@ def test_samples_classes_label_names_and_descriptions_as_slims_dataset_reader_gi
     assert info.label_depth == 3
 
 
-def test_what_the_marker_says_of_the_files(animal_dataset):
+def test_shards_and_compression_are_those_of_the_marker(animal_dataset):
     info = describe_split(f"{animal_dataset}/", "train")
     assert info.folder == str(animal_dataset)
     assert [shard.path for shard in info.shards] == sorted(

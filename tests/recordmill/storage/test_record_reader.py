@@ -218,7 +218,7 @@ def test_members_are_counted(tmp_path):
         (gzip.compress(b"text" * 9, mtime=0), False),
     ],
 )
-def test_what_looks_like_records(tmp_path, content, answer):
+def test_files_of_whole_records_look_like_records(tmp_path, content, answer):
     (tmp_path / "a").write_bytes(content)
     assert looks_like_records(str(tmp_path / "a")) is answer
 
@@ -237,6 +237,6 @@ def test_what_looks_like_records(tmp_path, content, answer):
         (gzip.compress(frame(b"ab"), mtime=0)[:10] + b"\xff" * 9, False),
     ],
 )
-def test_what_was_never_a_file_of_records(tmp_path, content, answer):
+def test_damaged_records_are_told_from_other_files(tmp_path, content, answer):
     (tmp_path / "a").write_bytes(content)
     assert is_not_tfrecord(str(tmp_path / "a")) is answer

@@ -27,7 +27,7 @@ from recordmill.transforms.inputs.named_files import DataFile
 
 
 @given(shape=st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=5))
-def test_what_an_idx_header_says(shape):
+def test_an_idx_header_gives_shape_and_type(shape):
     data = (
         bytes([0, 0, 8, len(shape)])
         + struct.pack(f">{len(shape)}I", *shape)
@@ -85,7 +85,7 @@ class Trap:
     dtype=st.sampled_from(["u1", "<i8", ">i4", "<U7"]),
     version=st.sampled_from([(1, 0), (2, 0)]),
 )
-def test_what_numpy_wrote(shape, dtype, version):
+def test_headers_of_numpys_files_are_read_back(shape, dtype, version):
     array = np.zeros(shape, dtype)
     data = saved(array, version=version)
     header = parse_header(data[:LONGEST_HEADER])

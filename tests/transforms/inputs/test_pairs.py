@@ -50,7 +50,7 @@ def test_words_that_tell(name, expected):
         ("photo_img_3", "img_3"),
     ],
 )
-def test_what_names_have_in_common(stem, core):
+def test_the_core_of_a_name_has_no_affixes(stem, core):
     assert core_of(stem) == core
 
 

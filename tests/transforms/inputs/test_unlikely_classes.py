@@ -104,7 +104,7 @@ def test_folders_that_are_counted():
     ],
     ids=str,
 )
-def test_what_folders_are_that_name_no_classes(names, what):
+def test_folders_that_name_no_classes_are_explained(names, what):
     assert explain_unlikely(names) == what
 
 

@@ -196,7 +196,7 @@ def test_every_float_is_read_exactly(number):
         ("2026-11-21", "string"),
     ],
 )
-def test_what_a_text_looks_like(text, word):
+def test_the_type_of_a_text_is_inferred(text, word):
     assert infer_type(text) == word
 
 

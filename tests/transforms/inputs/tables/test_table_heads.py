@@ -41,7 +41,7 @@ def test_the_first_whole_rows_are_seen(text, rows, delimiter):
         ("id,a\n0,x\n1,y\n", "id", False),
     ],
 )
-def test_what_is_an_index(text, name, expected):
+def test_a_column_of_row_numbers_is_an_index(text, name, expected):
     assert head(text).is_index(name) is expected
 
 

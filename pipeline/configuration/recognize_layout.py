@@ -21,7 +21,7 @@ from recordmill.pipeline.configuration.config import AUTO, Layout, flags_of
 from recordmill.pipeline.configuration.look_at_input import look_at_input, look_deeper
 from recordmill.pipeline.configuration.offer_layouts import offer_layouts
 from recordmill.pipeline.configuration.preflight import check_local_inputs, is_input_name
-from recordmill.pipeline.configuration.recognize_masks import recognize_masks
+from recordmill.pipeline.configuration.recognize_masks import recognize_masks, suggest_masks
 from recordmill.pipeline.configuration.refuse_archives import (
     refuse_contents,
     refuse_mixture,
@@ -460,10 +460,8 @@ def _recognize_pairs(
         source = part_of(written, "source")
         found = recognize_masks(sketch, likely, lists, listing, source, inputs)
     if found is None and "class_folders" in kinds and "source" not in written:
-        masked = None
-        if likely:
-            masked = recognize_masks(sketch, likely, lists, listing, {}, inputs, are_names=True)
-        refuse_pairs(sketch, place, listing, pairs, masked)
+        drawn = suggest_masks(sketch, likely, lists, listing, inputs) if likely else None
+        refuse_pairs(sketch, place, listing, pairs, drawn)
         if "splits" not in written:
             refuse_splits_of_classes(sketch, place)
     return found

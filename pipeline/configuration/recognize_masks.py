@@ -2,7 +2,7 @@
 
 import posixpath
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import filterfalse
@@ -11,7 +11,6 @@ from typing import Any
 import orjson
 
 from recordmill import storage
-from recordmill.pipeline.configuration.config import AUTO
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.folder_sketch import (
@@ -29,7 +28,6 @@ from recordmill.transforms.inputs.pair_names import split_word_of
 from recordmill.transforms.inputs.pairs import patterns_of
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.split_lists import BOTH, find_list_words, name_listed
-from recordmill.transforms.inputs.suggest_pairs import are_masks
 from recordmill.transforms.inputs.tables.class_name_files import NAME_LISTS
 
 MOST_READ_ON_STORE = 4
@@ -55,7 +53,6 @@ def recognize_masks(
     listing: ListingSettings,
     given: Mapping[str, Any],
     inputs: int = 1,
-    are_names: bool = False,
 ) -> Recognized | None:
     """Recognizes images and masks; None if second images may be something else.
 
@@ -66,12 +63,86 @@ def recognize_masks(
         listing: the patterns that the user has given.
         given: the settings of the source that the user has given.
         inputs: how many inputs share the requests to a store.
-        are_names: whether folders that may be classes are parts of the names of images.
     """
+    found = find_mask_pairs(pairs, _list_images(sketch))
+    if found is None or not found.leaves_only_tests:
+        return None
+    ignored = [f"/{escape_glob(each)}" for each in lists]
+    return _recognize_found(sketch, found, ignored, listing, given, inputs)
+
+
+def suggest_masks(
+    sketch: FolderSketch,
+    pairs: Pairs,
+    lists: Sequence[str],
+    listing: ListingSettings,
+    inputs: int = 1,
+) -> Recognized | None:
+    """Returns the layout that stores second images as masks, of images without a class.
+
+    Of several folders of second images, the first one counts that has one for each image, and
+    those of instances come last. The other ones are ignored.
+
+    Args:
+        sketch: the input.
+        pairs: what its second images are.
+        lists: as for `recognize_masks`.
+        listing: the same.
+        inputs: the same.
+
+    Returns:
+        None if second images may be something else, or if their values need a setting that only
+        the user knows.
+    """
+    images = _list_images(sketch)
+    for seconds in _list_kinds(pairs):
+        read = {path: images[path] for path in (*pairs.kept, *seconds) if path in images}
+        others = images.keys() - read.keys()
+        found = find_mask_pairs(replace(pairs, left_out=seconds), read, are_names=True)
+        if found is None or not found.leaves_only_tests or not others <= {*pairs.left_out}:
+            continue
+        ignored = [f"/{escape_glob(each)}" for each in lists]
+        ignored += patterns_of([*others], [*read])
+        layout = _recognize_found(sketch, found, ignored, listing, {}, inputs)
+        if layout is not None and not layout.questions:
+            return layout
+    return None
+
+
+def _list_images(sketch: FolderSketch) -> dict[str, Sequence[str]]:
+    """Returns the images that were seen in each folder."""
     contents = {**sketch.names, **sketch.deeper}
-    images = {path: each.images for path, each in contents.items() if each.images}
-    found = find_mask_pairs(pairs, images, are_names)
-    if found is None or not found.leaves_only_tests or not sketch.root:
+    return {path: each.images for path, each in contents.items() if each.images}
+
+
+def _list_kinds(pairs: Pairs) -> Iterator[tuple[str, ...]]:
+    """Yields all folders of second images, then those that differ in their splits alone."""
+    yield pairs.left_out
+    kinds: dict[tuple[str, ...], list[str]] = {}
+    for path in sorted(pairs.left_out, key=lambda path: "instance" in path.lower()):
+        kinds.setdefault(tuple(filterfalse(split_word_of, path.split("/"))), []).append(path)
+    yield from map(tuple, kinds.values())
+
+
+def _recognize_found(
+    sketch: FolderSketch,
+    found: MaskPairs,
+    others: Sequence[str],
+    listing: ListingSettings,
+    given: Mapping[str, Any],
+    inputs: int,
+) -> Recognized | None:
+    """Returns the layout of images and masks; None if they do not look like masks.
+
+    Args:
+        sketch: the input.
+        found: the images and their masks.
+        others: patterns of what is left out besides.
+        listing: as for `recognize_masks`.
+        given: the same.
+        inputs: the same.
+    """
+    if not sketch.root:
         return None
     is_local = storage.is_local(sketch.root)
     most = SAMPLED_FILES if is_local else MOST_READ_ON_STORE // inputs
@@ -96,8 +167,7 @@ def recognize_masks(
         settings["splits"] = {"from_source": splits}
     if named:
         settings["labels"] = {"ids": "integers"}
-    ignored = [f"/{escape_glob(each)}/" for each in found.without_masks]
-    ignored += [f"/{escape_glob(each)}" for each in lists]
+    ignored = [*(f"/{escape_glob(each)}/" for each in found.without_masks), *others]
     if ignored:
         settings["ignore"] = ignored
     questions = _ask_for_values(look, bool(named)), _ask_for_patterns(ignored, listing)
@@ -106,40 +176,6 @@ def recognize_masks(
         _describe(found),
         questions=tuple(each for each in questions if each),
     )
-
-
-def suggest_masks(
-    pairs: Pairs, images: Mapping[str, Sequence[str]], ignored: Sequence[str]
-) -> Mapping[str, Any] | None:
-    """Returns settings that store second images as masks; None if their names do not say of what.
-
-    Of several folders of second images, the first one counts that has one for each image, and
-    those of instances come last. All other folders are ignored.
-
-    Args:
-        pairs: the second images, in folders of their own.
-        images: the names of the images in each folder, by path below the input.
-        ignored: the patterns that are ignored besides.
-    """
-    if not are_masks(pairs):
-        return None
-    kinds: dict[tuple[str, ...], list[str]] = {}
-    for path in sorted(pairs.left_out, key=lambda path: "instance" in path.lower()):
-        kinds.setdefault(tuple(filterfalse(split_word_of, path.split("/"))), []).append(path)
-    for seconds in (pairs.left_out, *map(tuple, kinds.values())):
-        read = {path: images[path] for path in (*pairs.kept, *seconds) if path in images}
-        found = find_mask_pairs(replace(pairs, left_out=seconds), read)
-        if found is None:
-            continue
-        settings: dict[str, Any] = {"source": _source_of(found)}
-        settings["convention"] = _convention_of(found)
-        if found.words:
-            settings |= given_splits("from_source", found.words)
-        kept = [path for path in read if path not in found.without_masks]
-        if patterns := [*ignored, *patterns_of([*images.keys() - {*kept}], kept)]:
-            settings["ignore"] = patterns
-        return settings | {"layout": AUTO}
-    return None
 
 
 def _source_of(found: MaskPairs) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from typing import Any
 
 from recordmill.pipeline.configuration.advise_input import find_files_around, input_flags
 from recordmill.pipeline.configuration.config import flags_of
-from recordmill.pipeline.configuration.recognize_masks import suggest_masks
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.schemas.settings.source import ListingSettings
@@ -50,7 +49,7 @@ def refuse_pairs(
     place: str,
     listing: ListingSettings,
     pairs: Pairs | None,
-    masked: Recognized | None = None,
+    drawn: Recognized | None = None,
 ) -> None:
     """Refuses an input that holds second images, such as masks, if it would be class folders.
 
@@ -60,7 +59,7 @@ def refuse_pairs(
         listing: the patterns and the group that the user has given. Images that `splits.group`
             keeps together may be several of one thing.
         pairs: what `find_pairs_in` has found.
-        masked: the layout that stores second images as masks, of images without a class.
+        drawn: the layout that stores second images as masks, of images without a class.
 
     Raises:
         UsageError: there are second images; the text has the commands that leave them out.
@@ -82,7 +81,7 @@ def refuse_pairs(
     splits = _find_splits(sketch)
     ignored = [*listing.ignore, *escaped]
     advice = _advise(sketch, pairs, place, ignored, splits)
-    if offers := _offer_to_store(sketch, pairs, ignored, masked):
+    if offers := _offer_to_store(sketch, pairs, drawn):
         said = "second images are not classes"
         advice = "; ".join([advice, *offers])
     names = {posixpath.basename(path) for path in (*pairs.kept, *pairs.left_out)}
@@ -99,23 +98,18 @@ def refuse_pairs(
     raise UsageError(f"{place}: {pairs.why}: {said}; {advice}")
 
 
-def _offer_to_store(
-    sketch: FolderSketch, pairs: Pairs, ignored: Sequence[str], masked: Recognized | None
-) -> list[str]:
+def _offer_to_store(sketch: FolderSketch, pairs: Pairs, drawn: Recognized | None) -> list[str]:
     """Returns the flags that store second images with their images; empty if there are none.
 
     Args:
         sketch: the input.
         pairs: its second images.
-        ignored: the patterns that are ignored besides.
-        masked: the layout that stores them as masks of images without a class.
+        drawn: the layout that stores them as masks of images without a class.
     """
-    images, offers = list_images_of(sketch), list[str]()
-    if masked and not masked.questions:
-        flags = flags_of(masked.settings)
+    offers = list[str]()
+    if drawn:
+        flags = flags_of(drawn.settings)
         offers.append(f"to store the masks of images, which have no class then, add {flags}")
-    elif masks := suggest_masks(pairs, images, ignored):
-        offers.append(f"to store masks with their images, add {flags_of(masks)}")
     if both := _store_both(sketch, pairs):
         offers.append(f"to store both in one record, add {flags_of(both)}")
     return offers

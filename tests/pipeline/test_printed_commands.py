@@ -173,7 +173,10 @@ CASES = {
     ),
     "Mapillary": (
         together(mapillary("training"), mapillary("validation"), photos("test/images", N)),
-        [unlabeled_splits("training/images", "validation/images", "test/images")],
+        [
+            unlabeled_splits("training/images", "validation/images", "test/images"),
+            unlabeled_splits("training/images", "validation/images"),
+        ],
     ),
     "unet": (
         together(
@@ -337,7 +340,6 @@ RECOGNIZED = {
     "train_images, train_masks": 12,
     "img_1, mask_1": 6,
     "masks beside images of a class": "12 in 2 classes",
-    "masks beside images, one folder deeper": "12 in 2 classes",
     "masks beside images, two folders deeper": "12 in 2 classes",
     "images and masks of classes": "12 in 2 classes",
     "images and masks in classes": "12 in 2 classes",

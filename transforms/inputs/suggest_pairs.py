@@ -64,7 +64,7 @@ def suggest_pairs(
         names: the names of images in each folder, by path below the input.
         split_folders: the first folders, if they are those of splits.
     """
-    if not pairs.kept or not pairs.left_out or are_masks(pairs):
+    if not pairs.kept or not pairs.left_out or _are_masks(pairs):
         return None
     folders = _find_sides(pairs) if pairs.are_sides else _find_folders(pairs, split_folders)
     groups = [(folders, pairs.left_out)] if folders else _find_groups(pairs)
@@ -114,7 +114,7 @@ def _as_name(text: str) -> str:
     return name or "second"
 
 
-def are_masks(pairs: Pairs) -> bool:
+def _are_masks(pairs: Pairs) -> bool:
     """Returns whether the second images are drawn, so that no setting of images fits them."""
     if pairs.is_even or pairs.are_sides:
         return False

@@ -109,7 +109,7 @@ def test_masks_of_training_are_taken_where_cityscapes_has_no_other_masks_of_clas
         ({"{i}": folder("{}.png"), "m": folder("{}.png")}, "i", "m"),
     ],
 )  # fmt: skip
-def test_images_that_may_be_no_masks_are_not_paired(folders, kept, left_out):
+def test_second_images_that_may_be_something_else_are_not_paired(folders, kept, left_out):
     kept = [path for path in folders if kept in path.split("/") or path == "{i}"]
     left_out = [path for path in folders if path not in kept]
     assert find(folders, tuple(kept), tuple(left_out)) is None

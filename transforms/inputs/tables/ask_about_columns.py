@@ -100,7 +100,8 @@ def ask_for_meanings(path: str, first: FoundColumns, sketch: FolderSketch) -> It
         alone = to_set(f"{key}={label}")
         yield f"{_say_boxes(first)}, or add {alone} to store the images' classes alone", (key,)
     others = _unknown_columns(first)
-    points = guess_key_points([each for each in others if each in first.numbers])
+    numbers = [each for each in others if each in first.numbers and each not in first.boxes]
+    points = guess_key_points(numbers)
     if points and not first.has_classes and len(others) == 2 * len(points.names):
         yield _ask_for_points(others, points)
     elif others and not first.has_classes:

@@ -24,12 +24,11 @@ from recordmill.schemas.settings.dataset import (
     BoxSettings,
     Contract,
     DatasetSettings,
-    LossLimits,
-    RejectionLimits,
     ShardSettings,
     SplitSettings,
 )
 from recordmill.schemas.settings.images import CHANGES, ImageSettings, Resize
+from recordmill.schemas.settings.rejection_limits import LossLimits, RejectionLimits
 from recordmill.transforms.inputs.sources.source import load_source
 from recordmill.transforms.inputs.tables.read_table import TableFormat
 

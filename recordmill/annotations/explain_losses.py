@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from recordmill.annotations.annotation import LostAnnotations
 from recordmill.schemas.dataset.totals import show_dropped
 from recordmill.schemas.formatting import agree
-from recordmill.schemas.settings.dataset import DatasetSettings, LossLimits
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.rejection_limits import LossLimits
 from recordmill.schemas.yaml_core import write_yaml_line
 
 MOST_KEPT = 20

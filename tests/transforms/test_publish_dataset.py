@@ -26,10 +26,10 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch, ShardBatch
 from recordmill.schemas.settings.dataset import (
     ExampleLayout,
-    RejectionLimits,
     ShardSettings,
     SplitSettings,
 )
+from recordmill.schemas.settings.rejection_limits import RejectionLimits
 from recordmill.storage.dataset_files import staging_folder
 from recordmill.transforms import publish_dataset
 from recordmill.transforms.claim_output import settle_action

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from recordmill.schemas.formatting import agree, most_frequent, say_count
 from recordmill.schemas.rejection import OF_CONTAINERS
-from recordmill.schemas.settings.dataset import RejectionLimits
+from recordmill.schemas.settings.rejection_limits import RejectionLimits
 from recordmill.transforms.publishing.excess import CONTAINERS, Excess
 
 _MOST_SHOWN = 2

@@ -10,7 +10,8 @@ from recordmill.annotations.kinds import (
     RECORD_FIELDS,
     list_stored,
 )
-from recordmill.schemas.settings.dataset import Contract, RejectionLimits
+from recordmill.schemas.settings.dataset import Contract
+from recordmill.schemas.settings.rejection_limits import RejectionLimits
 
 
 def test_kinds_go_by_their_names_and_share_no_field():

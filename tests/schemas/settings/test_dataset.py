@@ -27,7 +27,6 @@ def test_listing_settings_are_those_written():
         classes_known=False,
         left_by_user=CHOSEN,
         only_images=True,
-        without=frozenset({"corners"}),
     )
     known = replace(settings, labels=LabelSettings(classes=("train",)))
     assert known.listing == ListingSettings(
@@ -37,7 +36,6 @@ def test_listing_settings_are_those_written():
         classes_known=True,
         left_by_user=CHOSEN,
         only_images=True,
-        without=frozenset({"corners"}),
     )
     assert make_settings(source=Voc()).listing == ListingSettings(
         ("*.xml",),

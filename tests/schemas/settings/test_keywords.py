@@ -20,7 +20,7 @@ import pytest
 import recordmill
 from recordmill.schemas.conventions import Convention, ConventionFeature
 from recordmill.schemas.label_map import LabelSettings
-from recordmill.schemas.settings import dataset, keywords
+from recordmill.schemas.settings import dataset, keywords, rejection_limits
 from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.images import ImageKeywords, ImageSettings, Resize, ResizeKeywords
 from recordmill.schemas.settings.recipe import DIGESTED
@@ -39,8 +39,8 @@ KEYWORDS = {
     dataset.DatasetSettings: keywords.DatasetKeywords,
     dataset.ImageLimits: keywords.ImageLimitsKeywords,
     dataset.KeepSettings: keywords.KeepKeywords,
-    dataset.LossLimits: keywords.LossLimitsKeywords,
-    dataset.RejectionLimits: keywords.RejectionLimitsKeywords,
+    rejection_limits.LossLimits: keywords.LossLimitsKeywords,
+    rejection_limits.RejectionLimits: keywords.RejectionLimitsKeywords,
     dataset.ShardSettings: keywords.ShardKeywords,
     dataset.SplitSettings: keywords.SplitKeywords,
 }

@@ -19,12 +19,12 @@ from recordmill.schemas.settings.dataset import (
     BoxSettings,
     ExampleLayout,
     KeepSettings,
-    RejectionLimits,
     ShardSettings,
     SplitSettings,
 )
 from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.recipe import list_settings
+from recordmill.schemas.settings.rejection_limits import RejectionLimits
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
 from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.planning import plan as plan_module

@@ -16,7 +16,7 @@ from recordmill.schemas.dataset.totals import (
     RowAnnotations,
     RowTotals,
 )
-from recordmill.schemas.settings.dataset import LossLimits, RejectionLimits
+from recordmill.schemas.settings.rejection_limits import LossLimits, RejectionLimits
 from recordmill.transforms.inputs.sources.manifest import Manifest
 from recordmill.transforms.inputs.sources.yolo import Yolo
 from recordmill.transforms.inputs.tables.manifest_columns import Columns

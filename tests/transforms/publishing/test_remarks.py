@@ -5,8 +5,12 @@ from make_settings import make_settings
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.schemas.dataset.outcome import DatasetNumbers, Outcome
 from recordmill.schemas.dataset.totals import ImageTotals, Reencoded
-from recordmill.schemas.settings.dataset import BoxSettings, RejectionLimits, SplitSettings
+from recordmill.schemas.settings.dataset import (
+    BoxSettings,
+    SplitSettings,
+)
 from recordmill.schemas.settings.images import ImageSettings, Resize
+from recordmill.schemas.settings.rejection_limits import RejectionLimits
 from recordmill.transforms.publishing.remarks import Remark, find_remarks, note_idle
 
 SAME = {"groups": 1, "images": 2, "across_splits": 1, "conflicting": 1}

@@ -18,7 +18,7 @@ from recordmill.schemas.digests import digest_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap, LabelSettings
 from recordmill.schemas.reference_batch import ShardBatch
-from recordmill.schemas.settings.dataset import RejectionLimits
+from recordmill.schemas.settings.rejection_limits import RejectionLimits
 from recordmill.transforms.convert_shards import gather_reports
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.publishing.excess import Excess

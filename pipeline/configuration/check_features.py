@@ -131,7 +131,7 @@ def _check_semantic_masks(layout: ExampleLayout) -> None:
             f"({convention.title}) stores semantic masks, and the source gives none: choose "
             "another convention, or name a manifest's column of masks in source.columns.mask",
         )
-    if layout.settings.source.names_mask_ids:
+    if layout.settings.source.names_pixel_ids:
         _check_ids_of_masks(layout.settings.labels)
 
 

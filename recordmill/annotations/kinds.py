@@ -51,7 +51,7 @@ def name_owners(marker: Marker) -> list[str]:
     They are not counted by class. Empty if images, or annotations that are counted, have classes.
     """
     counts = marker.class_counts
-    if not marker.names_mask_ids or any(counts[name] for name in marker.labels):
+    if not marker.names_pixel_ids or any(counts[name] for name in marker.labels):
         return []
     owners = {name for name, kind in KINDS.items() if kind.id_images}
     return [entry.name_all(kind) for kind, entry in marker.annotations.items() if kind in owners]

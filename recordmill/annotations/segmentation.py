@@ -411,7 +411,7 @@ def _place_ids(
         ids = given.find_class_ids(values, on.label_map, ignored)
     else:
         ids = given.find_ids(values, ignored)
-        if on.settings.source.names_mask_ids and on.label_map.renamed:
+        if on.settings.source.names_pixel_ids and on.label_map.renamed:
             ids = _rename_ids(ids, on.label_map, ignored)
     placed = place_values(ids, on.geometry, frame, padding=ignored)
     if is_wide:
@@ -436,7 +436,7 @@ def _find_oddities(
     if given.classes and on.label_map.is_chosen and (ids == ignored).all():
         yield "without_class"
     named = on.label_map.ids.values()
-    if on.settings.source.names_mask_ids and named:
+    if on.settings.source.names_pixel_ids and named:
         found = np.flatnonzero(np.bincount(ids.ravel()))
         if {*found.tolist()} - {*named, ignored}:
             yield "unnamed_ids"

@@ -21,24 +21,24 @@ class ShapeTracer:
         self,
         features: Iterable[Feature],
         labels: Mapping[str, int],
-        names_mask_ids: bool = False,
+        names_pixel_ids: bool = False,
     ) -> None:
         """Finds the annotations that Examples have.
 
         Args:
             features: the features of the Examples.
             labels: class ids by name.
-            names_mask_ids: whether they are also the ids of pixels in semantic masks.
+            names_pixel_ids: whether they are also those of pixels that are ids.
         """
         keys = annotation_keys_of(features)
         self.kinds = [KINDS[name] for name in keys if KINDS[name].follows_pixels]
         self._keys = dict(chain.from_iterable(own.items() for own in keys.values()))
         self._names = {class_id: name for name, class_id in labels.items()}
-        self._names_mask_ids = names_mask_ids
+        self._names_pixel_ids = names_pixel_ids
 
     def trace(self, example: ParsedExample, kind: AnnotationKind) -> Sequence[Shape]:
         """Returns the shapes of one kind in an Example."""
-        names = self._names if self._names_mask_ids or not kind.id_images else {}
+        names = self._names if self._names_pixel_ids or not kind.id_images else {}
         return kind.trace(values_of(example, self._keys), names)
 
     def trace_all(self, example: ParsedExample) -> list[Shape]:

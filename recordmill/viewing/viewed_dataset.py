@@ -247,8 +247,8 @@ class ViewedDataset:
     def tracer(self) -> ShapeTracer:
         """Gives the annotations in its Examples as shapes."""
         marker = self.dataset.marker_or_none
-        names_mask_ids = marker is not None and bool(marker.names_mask_ids)
-        return ShapeTracer(self.features, self.dataset.labels, names_mask_ids)
+        names_pixel_ids = marker is not None and bool(marker.names_pixel_ids)
+        return ShapeTracer(self.features, self.dataset.labels, names_pixel_ids)
 
     @cached_property
     def class_names(self) -> Mapping[int, str]:

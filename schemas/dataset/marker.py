@@ -511,8 +511,8 @@ class Marker:
         unit: what a record is: `image`, `row` or `file`.
         features: the features of records, by their keys in the Example.
         labels: class ids by class name.
-        names_mask_ids: whether these are also the ids of pixels in semantic masks; absent if not,
-            or if that is not known.
+        names_pixel_ids: whether these are also those of pixels that are ids; absent if not, or if
+            that is not known.
         attributes: the ids of the words of each attribute of objects, by its name; empty for truth
             values and whole numbers. Absent if no attribute is stored.
         splits: by name, in the order of the settings.
@@ -544,7 +544,7 @@ class Marker:
     unit: Literal["image", "row", "file"]
     features: Mapping[str, FeatureEntry]
     labels: Mapping[str, int]
-    names_mask_ids: bool | None = None
+    names_pixel_ids: bool | None = None
     attributes: Mapping[str, Mapping[str, int]] | None = None
     splits: Mapping[str, SplitEntry]
     fingerprint: Fingerprint

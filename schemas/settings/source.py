@@ -115,8 +115,8 @@ class SourceSettings(Protocol):
             folders.
         reads_sets: whether its files hold many images each, and are often parts of a set with
             numbers such as `-00000-of-00005`.
-        names_mask_ids: whether its classes are those of the ids in semantic masks.
-        maps_mask_ids: whether its semantic masks have no ids of their own, so that they get those
+        names_pixel_ids: whether its classes are those of the ids in semantic masks.
+        maps_pixel_ids: whether its semantic masks have no ids of their own, so that they get those
             of the label map.
         takes_all_images: whether every image is taken, whatever the others are, so that a mask
             would be an image of its own.
@@ -138,8 +138,8 @@ class SourceSettings(Protocol):
     labels_from_folders: ClassVar[bool] = False
     shared_files: ClassVar[tuple[str, ...]] = ()
     reads_sets: ClassVar[bool] = False
-    names_mask_ids: ClassVar[bool] = False
-    maps_mask_ids: ClassVar[bool] = False
+    names_pixel_ids: ClassVar[bool] = False
+    maps_pixel_ids: ClassVar[bool] = False
     takes_all_images: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:

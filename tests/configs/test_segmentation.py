@@ -225,7 +225,7 @@ def test_voc_masks(tmp_path):
     assert (marker["labels"]["cat"], marker["labels"]["dog"]) == (8, 12)
     assert marker["ledger"]["rejected"] == {}
     assert marker["annotations"]["segmentation"]["written"] == 4
-    assert marker["names_mask_ids"] is True
+    assert marker["names_pixel_ids"] is True
     named = [
         tmp_path / "out" / f"{key}.labels.txt" for key in ("segmentation_mask", "objects.label")
     ]

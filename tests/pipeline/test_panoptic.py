@@ -148,7 +148,7 @@ def test_a_convention_of_ones_own_stores_both(convert, panoptic):
     assert set(np.unique(semantic(plain)).tolist()) == {0, 1, 2, 255}
     assert len(plain["masks"].bytes_list.value) == 2
     assert plain["classes"].int64_list.value[:] == [1, 0]
-    assert marker(done)["names_mask_ids"] is True
+    assert marker(done)["names_pixel_ids"] is True
     report = (done.output / "report.html").read_text(encoding="utf-8")
     *_, shown = re.findall(r'<figcaption><bdi class="key">[^<]*plain.jpg.*?</figcaption>', report)
     assert sorted(re.findall(r'class="region"[^>]*>(\w+)<', shown)) == ["car", "person", "sky"]

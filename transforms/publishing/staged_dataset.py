@@ -154,7 +154,7 @@ def build_marker(
         unit=settings.unit,
         features=feature_schema(layout.features),
         labels=plan.label_map.ids,
-        names_mask_ids=_names_mask_ids(plan.label_map, settings.source) or None,
+        names_pixel_ids=_names_pixel_ids(plan.label_map, settings.source) or None,
         attributes=plan.label_map.attributes or None,
         splits=splits,
         fingerprint=Fingerprint.of(
@@ -177,9 +177,9 @@ def build_marker(
     )
 
 
-def _names_mask_ids(label_map: LabelMap, source: SourceSettings) -> bool:
-    """Returns whether the classes of the label map have the ids in semantic masks."""
-    return bool(label_map.ids) and (source.names_mask_ids or source.maps_mask_ids)
+def _names_pixel_ids(label_map: LabelMap, source: SourceSettings) -> bool:
+    """Returns whether the classes of the label map have the ids of pixels."""
+    return bool(label_map.ids) and (source.names_pixel_ids or source.maps_pixel_ids)
 
 
 def _describe_names(summary: Summary) -> NamedImages | None:

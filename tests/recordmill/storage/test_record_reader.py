@@ -237,6 +237,6 @@ def test_files_of_whole_records_look_like_records(tmp_path, content, answer):
         (gzip.compress(frame(b"ab"), mtime=0)[:10] + b"\xff" * 9, False),
     ],
 )
-def test_damaged_records_are_told_from_other_files(tmp_path, content, answer):
+def test_damaged_files_of_records_are_still_files_of_records(tmp_path, content, answer):
     (tmp_path / "a").write_bytes(content)
     assert is_not_tfrecord(str(tmp_path / "a")) is answer

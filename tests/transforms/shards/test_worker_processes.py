@@ -95,7 +95,7 @@ def test_workers_wait_for_work_whatever_timeout_sockets_have_by_default(writer, 
             ]
     finally:
         socket.setdefaulttimeout(None)
-    assert [(report.problem, report.records) for report in done] == [("", 3), ("", 3)]
+    assert [(report.problem, report.records) for report in done] == [(None, 3), (None, 3)]
 
 
 def test_workers_get_no_more_shards_than_their_share(writer, pictures):

@@ -81,7 +81,7 @@ class CocoPanoptic(AnnotationSource):
         return self.masks_of != "classes"
 
     @property
-    def maps_mask_ids(self) -> bool:  # type: ignore[override]  # depends on the settings
+    def maps_pixel_ids(self) -> bool:  # type: ignore[override]  # depends on the settings
         """Whether it reads semantic masks, whose PNGs have ids of segments."""
         return self.masks_of != "objects"
 

@@ -183,7 +183,7 @@ class ImageMasks(Source):
         return self._gives_classes or self._has_names
 
     @property
-    def names_mask_ids(self) -> bool:  # type: ignore[override]  # depends on the settings
+    def names_pixel_ids(self) -> bool:  # type: ignore[override]  # depends on the settings
         """Whether ids in semantic masks have names."""
         return self._has_names and self.masks_of == "classes"
 

@@ -148,7 +148,7 @@ class Voc(AnnotationSource):
         self.classes()
 
     @property
-    def names_mask_ids(self) -> bool:  # type: ignore[override]  # depends on the settings
+    def names_pixel_ids(self) -> bool:  # type: ignore[override]  # depends on the settings
         """Whether the ids of classes are those in semantic masks."""
         return bool(self.segmentation)
 

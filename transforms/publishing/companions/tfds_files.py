@@ -151,7 +151,7 @@ def _has_names(feature: Feature, marker: Marker) -> bool:
     kind = KINDS_BY_FIELD.get(feature.field)
     if kind is None or feature.field not in kind.id_images:
         return _is_label(feature)
-    return bool(marker.names_mask_ids)
+    return bool(marker.names_pixel_ids)
 
 
 def _type(name: str, **content: Any) -> dict[str, Any]:

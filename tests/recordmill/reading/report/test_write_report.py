@@ -530,7 +530,7 @@ def test_classes_of_semantic_masks_are_listed_without_numbers_of_images():
     contents = make({"train": {"": 3}})
     entry = AnnotationEntry(unit="semantic mask", listed=3, written=3, dropped={})
     labels, annotations = {"sky": 0, "road": 1}, {"segmentation": entry}
-    marker = replace(contents.marker, labels=labels, annotations=annotations, names_mask_ids=True)
+    marker = replace(contents.marker, labels=labels, annotations=annotations, names_pixel_ids=True)
     parsed = page(replace(contents, marker=marker))
     assert "Classes 2 classes of the semantic masks. sky road Semantic masks 3" in parsed.text
     assert "every class is in every split" not in parsed.text

@@ -67,7 +67,7 @@ def test_folders_give_the_classes_of_images(tmp_path):
         ("dog", "masks/dog/1.png"),
     ]
     assert ImageMasks(**CLASSES).gives_labels
-    assert not ImageMasks(**CLASSES).names_mask_ids
+    assert not ImageMasks(**CLASSES).names_pixel_ids
     found = refer(tmp_path, "masks/dog/1.png", **CLASSES)
     assert fate(found) == ("ignored", "taken_only_by_name", "")
 

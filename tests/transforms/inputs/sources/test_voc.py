@@ -381,7 +381,7 @@ def test_an_image_without_its_semantic_mask_is_rejected(tmp_path):
 
 
 def test_semantic_masks_need_names_for_their_ids():
-    assert Voc(**NAMED).names_mask_ids
+    assert Voc(**NAMED).names_pixel_ids
     assert Voc(**NAMED).annotations()["segmentation"] == "source.segmentation"
     with pytest.raises(SettingError, match=r"^source.segmentation needs the names of the ids"):
         Voc(segmentation="SegmentationClass")

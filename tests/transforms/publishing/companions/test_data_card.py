@@ -119,7 +119,7 @@ def test_classes_of_semantic_masks_have_no_numbers_of_images(stage, say):
     marker = replace(
         dataset.marker,
         labels={"road": 1, "sky": 0},
-        names_mask_ids=True,
+        names_pixel_ids=True,
         splits={
             name: replace(split, classes={"": split.records})
             for name, split in dataset.marker.splits.items()

@@ -153,13 +153,13 @@ OF_OBJECTS = (
 )
 
 
-@pytest.mark.parametrize("names_mask_ids", [None, True])
+@pytest.mark.parametrize("names_pixel_ids", [None, True])
 def test_ids_in_pixels_have_the_names_of_the_dataset_if_the_marker_says_so(
-    stage, say, monkeypatch, names_mask_ids
+    stage, say, monkeypatch, names_pixel_ids
 ):
     monkeypatch.setattr(ExampleLayout, "features", OF_OBJECTS)
     dataset = stage()
-    dataset = replace(dataset, marker=replace(dataset.marker, names_mask_ids=names_mask_ids))
+    dataset = replace(dataset, marker=replace(dataset.marker, names_pixel_ids=names_pixel_ids))
     files = say(describe_tfds, dataset)
     described = json.loads(files["features.json"])["featuresDict"]["features"]["mask"]
     assert described["pythonClassName"] == f"{PACKAGE}.labeled_image.LabeledImage"
@@ -168,9 +168,9 @@ def test_ids_in_pixels_have_the_names_of_the_dataset_if_the_marker_says_so(
         "dtype": "uint8",
         "encodingFormat": "png",
         "useColormap": True,
-        "label": {"numClasses": "3"} if names_mask_ids else {},
+        "label": {"numClasses": "3"} if names_pixel_ids else {},
     }
-    names = b"cat\ndog\nemu\n" if names_mask_ids else None
+    names = b"cat\ndog\nemu\n" if names_pixel_ids else None
     assert files.get("mask.labels.txt") == names
 
 

@@ -5,6 +5,7 @@ outside.
 """
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, product
 from xml.etree.ElementTree import Element
@@ -60,6 +61,12 @@ def read_shape_of_cvat(shape: Element, size: Size) -> DescribedShape:
     outline = polygons_of([corners]) if shape.tag in ("polygon", "ellipse") else None
     points = tuple(read_key_points_of_cvat(shape))
     return DescribedShape(enclose_corners(corners), True, outline, points)
+
+
+def read_z_order_of_cvat(shape: Element) -> int:
+    """Returns the layer of a shape, which hides those with lower numbers; 0 if it has none."""
+    text = shape.get("z_order", "").strip()
+    return int(text) if re.fullmatch("-?[0-9]{1,9}", text) else 0
 
 
 def read_attributes_of_cvat(shape: Element) -> dict[str, str]:

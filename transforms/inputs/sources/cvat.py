@@ -29,6 +29,7 @@ from recordmill.transforms.inputs.cvat_shapes import (
     read_defaults_of_cvat,
     read_key_points_of_cvat,
     read_shape_of_cvat,
+    read_z_order_of_cvat,
 )
 from recordmill.transforms.inputs.described_objects import DescribedObjects, OtherShapes
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, given_splits
@@ -152,7 +153,9 @@ class Cvat(ObjectSource):
         if self.labels != "shapes":
             return self.describe_classes(image.tags)
         objects = DescribedObjects(self.other_shapes)
-        for number, element in enumerate(image.shapes, start=1):
+        # Who draws objects in their order gets CVAT's picture.
+        numbered = enumerate(image.shapes, start=1)
+        for number, element in sorted(numbered, key=lambda each: read_z_order_of_cvat(each[1])):
             label = (element.get("label") or "").strip()
             if not label:
                 raise bad_annotations(f"shape {number}, a {element.tag}, has no label")
@@ -177,7 +180,7 @@ class CvatImage:
         size: width and height as its annotators saw it; 0 if the file does not say them.
         subset: the subset of its task; empty for none.
         tags: its classes.
-        shapes: its shapes, from back to front.
+        shapes: its shapes, in the order of the file.
         defaults: the default of each attribute that has one, by the label of its shapes.
     """
 

@@ -71,6 +71,15 @@ def test_each_image_has_the_boxes_around_its_shapes(tmp_path):
     assert notices(listed) == [("not_stored", "masks", 2)]
 
 
+def test_shapes_come_from_back_to_front_and_else_in_the_order_of_the_file(tmp_path):
+    orders = {"a": "10", "b": "x", "c": "2", "d": "-1", "e": None, "f": "0", "g": "2"}
+    shapes = [
+        BOX.replace('"car"', f'"{name}"').replace("/>", f' z_order="{order}"/>' if order else "/>")
+        for name, order in orders.items()
+    ]
+    assert boxes_in(references(refer(tmp_path, xml(image(*shapes))))[0]).labels == [*"dbefcga"]
+
+
 def test_outlines_are_carried_if_they_are_wanted(tmp_path):
     listed = refer(tmp_path, xml(image(BOX, ROTATED, MASK)), outlines=True)
     none, rotated, mask = Masks.unpack(dict(references(listed)[0].annotations)["masks"]).outlines

@@ -215,20 +215,30 @@ class ClassNames:
         names: the classes.
         numbers: the number that the source gives each of them, which decides the order of the ids;
             empty for labels without numbers.
+        skeleton: pairs of names of parts of objects that a line joins.
     """
 
     uri: str
     names: tuple[str, ...]
     numbers: tuple[int, ...] = ()
+    skeleton: tuple[tuple[str, str], ...] = ()
 
     status = "classes"
 
     @classmethod
-    def of(cls, file: ImageRef, classes: Mapping[str, int] | Iterable[str]) -> Self:
-        """Returns the classes that a file names, with their numbers if there are any."""
+    def of(
+        cls,
+        file: ImageRef,
+        classes: Mapping[str, int] | Iterable[str],
+        skeleton: Iterable[tuple[str, str]] = (),
+    ) -> Self:
+        """Returns the classes that a file names, with their numbers if there are any.
+
+        `skeleton` is as in the class.
+        """
         if isinstance(classes, Mapping):
-            return cls(file.uri, tuple(classes), tuple(classes.values()))
-        return cls(file.uri, tuple(sorted(set(classes))))
+            return cls(file.uri, tuple(classes), tuple(classes.values()), tuple(skeleton))
+        return cls(file.uri, tuple(sorted(set(classes))), skeleton=tuple(skeleton))
 
 
 Listed = ImageRef | Notice | ClassNames

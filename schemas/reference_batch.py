@@ -190,7 +190,15 @@ class ReferenceBatchCoder(_BatchCoder):
         parts, (packed, *columns) = _part(encoded)
         refs, notices, found = _from_columns(parts, packed)
         # JSON has no tuples.
-        classes = [ClassNames(each.uri, tuple(each.names), tuple(each.numbers)) for each in found]
+        classes = [
+            ClassNames(
+                each.uri,
+                tuple(each.names),
+                tuple(each.numbers),
+                tuple((start, end) for start, end in each.skeleton),
+            )
+            for each in found
+        ]
         hashes = ReferenceHashes(*columns) if columns else None
         return ReferenceBatch(refs, notices, classes, hashes)
 

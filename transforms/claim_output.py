@@ -570,8 +570,10 @@ def is_outdated(marker: Marker, plan: DatasetPlan) -> bool:
     dropped = chain.from_iterable(each.dropped for each in marker.annotations.values())
     if not TRANSIENT.isdisjoint((*marker.ledger.rejected, *dropped)):
         return True
-    found = (marker.run.versions, marker.ledger.ignored, marker.about or About())
-    return found != (f"{plan.summary.versions:064x}", plan.summary.ignored, plan.about)
+    described = marker.about or About(), marker.skeleton or {}
+    found = (marker.run.versions, marker.ledger.ignored, *described)
+    listed = f"{plan.summary.versions:064x}", plan.summary.ignored
+    return found != (*listed, plan.about, plan.skeleton)
 
 
 def _note_renumbered(old: Mapping[str, int], new: Mapping[str, int], remedy: str) -> Iterator[str]:

@@ -372,7 +372,14 @@ class _Publication:
         remarks = find_remarks(marker, totals, settings, dataset.summary)
         marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
         return staged_dataset.StagedDataset(
-            marker, settings, shards, reports, decision.staging, totals, remarks, dataset.parts
+            marker,
+            settings,
+            shards,
+            reports,
+            decision.staging,
+            totals,
+            remarks,
+            dataset.summary.parts,
         )
 
     def _show_failure(

@@ -262,6 +262,7 @@ class AnnotationKind(Protocol):
         follows_pixels: whether annotations move with the pixels, and so need the geometry of the
             source.
         has_classes: whether they have classes, or stand for an image's one class.
+        has_lines: whether lines may join the parts of each, see `ListedLabels`.
     """
 
     name: ClassVar[str]
@@ -277,6 +278,7 @@ class AnnotationKind(Protocol):
     is_always_loaded: ClassVar[bool] = False
     follows_pixels: ClassVar[bool] = False
     has_classes: ClassVar[bool] = True
+    has_lines: ClassVar[bool] = False
 
     def list_labels(self, packed: bytes) -> ListedLabels:
         """Returns the classes of an image's annotations."""
@@ -392,6 +394,13 @@ class AnnotationKind(Protocol):
             names: names of classes by their ids.
         """
         return ()
+
+    def join_parts(self, skeleton: Mapping[str, Sequence[str]]) -> "AnnotationKind":
+        """Returns the kind for a dataset with this skeleton, whose lines `trace` then gives.
+
+        `skeleton` is as in `Marker`.
+        """
+        return self
 
     def find_loaded_type(self, recipe: Mapping[str, Any]) -> str:
         """Returns the name of the type of the array that `as_array` makes.

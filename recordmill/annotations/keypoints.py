@@ -1,7 +1,7 @@
 """Key points of objects: named points such as joints, each of them visible, hidden or missing."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -144,6 +144,11 @@ class KeyPointKind(AnnotationKind):
     loaded_type: ClassVar[str] = "float32"
     is_always_loaded: ClassVar[bool] = True
     follows_pixels: ClassVar[bool] = True
+    has_lines: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        """Knows no lines; see `join_parts`."""
+        self._skeleton: Mapping[str, Sequence[str]] = {}
 
     def list_labels(self, packed: bytes) -> ListedLabels:
         """Returns the number of labeled points; their classes are those of the boxes."""
@@ -250,8 +255,17 @@ class KeyPointKind(AnnotationKind):
         boxes = _count_boxes(values)
         return np.stack(columns, axis=1).reshape(boxes, len(columns[0]) // max(boxes, 1), _NUMBERS)
 
+    def join_parts(self, skeleton: Mapping[str, Sequence[str]]) -> Self:
+        """Returns the kind for a dataset with this skeleton."""
+        joined = type(self)()
+        joined._skeleton = skeleton
+        return joined
+
     def trace(self, values: Values, names: Mapping[int, str]) -> list[Shape]:
-        """Returns the labeled points of each object in an Example that has some as a shape."""
+        """Returns the labeled points of each object in an Example that has some as a shape.
+
+        Lines join those that the skeleton joins.
+        """
         values = _separate(values)
         count = _count_boxes(values)
         xs, ys = values.get("keypoints_x", ()), values.get("keypoints_y", ())
@@ -263,12 +277,32 @@ class KeyPointKind(AnnotationKind):
             for x, y, code in zip(xs, ys, codes, strict=True)
         ]
         each = len(xs) // count
+        point_names = self._name_points(values, each)
         shapes = []
         for place, (class_id, class_name) in enumerate(list_classes(values, names, count)):
-            labeled = tuple(filter(None, points[place * each : (place + 1) * each]))
+            own = points[place * each : (place + 1) * each]
+            labeled = tuple(filter(None, own))
+            named = [name for name, point in zip(point_names, own, strict=False) if point]
             if labeled:
-                shapes.append(Shape(class_id, class_name, points=labeled))
+                lines = self._find_lines(named)
+                shapes.append(Shape(class_id, class_name, points=labeled, lines=lines))
         return shapes
+
+    def _name_points(self, values: Values, count: int) -> Sequence[str]:
+        """Returns the names of the points of each object in an Example; empty if not known."""
+        if "keypoints_text" in values:
+            return [name.decode(errors="replace") for name in values["keypoints_text"][:count]]
+        return [*self._skeleton] if len(self._skeleton) == count else ()
+
+    def _find_lines(self, names: Iterable[str]) -> tuple[tuple[int, int], ...]:
+        """Returns the pairs of places that lines join, among points with these names."""
+        places = {name: place for place, name in enumerate(names)}
+        joined = (
+            (places.get(start), places.get(end))
+            for start, ends in self._skeleton.items()
+            for end in ends
+        )
+        return tuple((start, end) for start, end in joined if start is not None and end is not None)
 
 
 KEY_POINTS = KeyPointKind()

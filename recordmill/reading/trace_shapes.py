@@ -7,6 +7,7 @@ from recordmill.annotations.annotation import AnnotationKind
 from recordmill.annotations.kinds import KINDS
 from recordmill.annotations.shapes import Shape
 from recordmill.reading.example import ParsedExample, annotation_keys_of, values_of
+from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.features import Feature
 
 
@@ -21,20 +22,22 @@ class ShapeTracer:
         self,
         features: Iterable[Feature],
         labels: Mapping[str, int],
-        names_pixel_ids: bool = False,
+        marker: Marker | None,
     ) -> None:
         """Finds the annotations that Examples have.
 
         Args:
             features: the features of the Examples.
             labels: class ids by name.
-            names_pixel_ids: whether they are also those of pixels that are ids.
+            marker: the marker of the dataset; None without one.
         """
         keys = annotation_keys_of(features)
         self.kinds = [KINDS[name] for name in keys if KINDS[name].follows_pixels]
+        if marker is not None and marker.skeleton:
+            self.kinds = [kind.join_parts(marker.skeleton) for kind in self.kinds]
         self._keys = dict(chain.from_iterable(own.items() for own in keys.values()))
         self._names = {class_id: name for name, class_id in labels.items()}
-        self._names_pixel_ids = names_pixel_ids
+        self._names_pixel_ids = marker is not None and bool(marker.names_pixel_ids)
 
     def trace(self, example: ParsedExample, kind: AnnotationKind) -> Sequence[Shape]:
         """Returns the shapes of one kind in an Example."""

@@ -246,9 +246,7 @@ class ViewedDataset:
     @cached_property
     def tracer(self) -> ShapeTracer:
         """Gives the annotations in its Examples as shapes."""
-        marker = self.dataset.marker_or_none
-        names_pixel_ids = marker is not None and bool(marker.names_pixel_ids)
-        return ShapeTracer(self.features, self.dataset.labels, names_pixel_ids)
+        return ShapeTracer(self.features, self.dataset.labels, self.dataset.marker_or_none)
 
     @cached_property
     def class_names(self) -> Mapping[int, str]:

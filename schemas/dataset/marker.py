@@ -515,6 +515,8 @@ class Marker:
             that is not known.
         attributes: the ids of the words of each attribute of objects, by its name; empty for truth
             values and whole numbers. Absent if no attribute is stored.
+        skeleton: the names of the parts that lines join to each part of an object, by its name, in
+            the order of Examples if all objects have the same parts. Absent without lines.
         splits: by name, in the order of the settings.
         fingerprint: identifies the records.
         ledger: what happened to everything that was listed.
@@ -546,6 +548,7 @@ class Marker:
     labels: Mapping[str, int]
     names_pixel_ids: bool | None = None
     attributes: Mapping[str, Mapping[str, int]] | None = None
+    skeleton: Mapping[str, tuple[str, ...]] | None = None
     splits: Mapping[str, SplitEntry]
     fingerprint: Fingerprint
     ledger: Ledger

@@ -71,6 +71,7 @@ def test_records_have_the_key_points_of_each_box(convert, people):
     entry = done.marker["annotations"]["keypoints"]
     assert (entry["listed"], entry["written"], entry["dropped"]) == (3, 2, {"outside": 1})
     assert done.marker["counted"] == "boxes"
+    assert done.marker["skeleton"] == {"nose": ["knee"], "knee": []}
     assert verify_dataset(done.output).findings == ()
 
 
@@ -97,6 +98,7 @@ def test_key_points_without_a_place_are_noted(convert, people):
         "3 key points are in no Example: the convention (slim's keys plus class text, file name "
         "and digest) stores no key points, tf_object_detection and tfds do"
     ) in done.line["notes"]
+    assert "skeleton" not in done.marker
 
 
 @pytest.mark.parametrize(("placed", "marked"), [(True, 0), (False, 5)])

@@ -47,7 +47,13 @@ NOTICES = st.builds(
     ImageRef.notice, REFS, st.sampled_from(["rejected", "ignored"]), TEXTS, TEXTS, NUMBERS
 )
 REJECTED = st.builds(ImageRef.notice, REFS, st.just("rejected"), TEXTS, TEXTS)
-CLASSES = st.builds(ClassNames, TEXTS, st.lists(TEXTS).map(tuple), st.lists(NUMBERS).map(tuple))
+CLASSES = st.builds(
+    ClassNames,
+    TEXTS,
+    st.lists(TEXTS).map(tuple),
+    st.lists(NUMBERS).map(tuple),
+    st.lists(st.tuples(TEXTS, TEXTS)).map(tuple),
+)
 
 
 def hashed(batch):

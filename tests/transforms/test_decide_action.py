@@ -75,13 +75,14 @@ def test_the_same_dataset_is_kept(dataset):
     assert decide(state, overwrite=True) == expected
 
 
-def test_a_dataset_without_files_that_could_not_be_read_is_outdated(dataset):
+def test_a_dataset_without_unreadable_files_or_the_present_skeleton_is_outdated(dataset):
     marker = replace(MARKER, run=replace(MARKER.run, versions=f"{7:064x}"))
     plan = DatasetPlan(summary=Summary(versions=7, ignored=Counter(marker.ledger.ignored)))
     assert not is_outdated(marker, plan)
     for reason in ("changed", "unreadable"):
         ledger = replace(marker.ledger, rejected={"decode_error": 3, reason: 1})
         assert is_outdated(replace(marker, ledger=ledger), plan)
+    assert is_outdated(marker, replace(plan, skeleton={"nose": ("tail",)}))
 
 
 def test_another_dataset_is_refused_with_the_differences_or_overwritten():

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import orjson
 from annotated_types import Interval
@@ -20,7 +20,7 @@ from recordmill.annotations.keypoints import KeyPoints
 from recordmill.annotations.masks import Masks
 from recordmill.imaging.geometry import Box
 from recordmill.schemas.dataset.json_values import as_kept_json
-from recordmill.schemas.formatting import format_count
+from recordmill.schemas.formatting import agree, format_count
 from recordmill.schemas.image_ref import ImageRef, Notice, NoticeStatus
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.box_units import have_fractional_sides
@@ -96,6 +96,7 @@ class Category(BaseModel):
     name: str = Field(coerce_numbers_to_str=True)
     supercategory: Any = None
     keypoints: Any = None
+    skeleton: Any = None
 
 
 def _keep_needed(outline: Any, info: ValidationInfo) -> Box | bool:
@@ -346,6 +347,7 @@ class CocoAnnotations:
         not_stored: numbers of objects with attributes and other keys, with masks if these are not
             read, and of images with keys that say something about them.
         point_names: the names of the key points of all categories.
+        skeleton: pairs of these names that a line joins, in any category.
 
     Raises:
         Rejected: two categories in use share a name or an id, or two images share an id, or a box
@@ -385,6 +387,13 @@ class CocoAnnotations:
             )
         self._points = _name_points(contents)
         self.point_names = [*dict.fromkeys(chain.from_iterable(self._points.values()))]
+        self._skeletons = [
+            CategorySkeleton.read(each, self._points[each.id])
+            for each in contents.categories
+            if each.id in self._points
+        ]
+        lines = chain.from_iterable(each.lines for each in self._skeletons)
+        self.skeleton = [*dict.fromkeys(lines)]
 
     def find_split_words(self) -> SplitWords | None:
         """Finds a key of the images that may say which split each is in."""
@@ -405,6 +414,20 @@ class CocoAnnotations:
                 f"category {each.id} is left out: no annotation has it, and category {number} has "
                 f"the same name, {each.name!r:.100}",
             )
+
+    def report_skeletons(self, file: ImageRef) -> Iterator[Notice]:
+        """Yields a warning for each category whose skeleton joins points that it does not have."""
+        for each in self._skeletons:
+            if each.faulty:
+                count, points = len(each.faulty), len(each.points)
+                what = format_count(count, "pair")
+                yield file.notice(
+                    "warning",
+                    "bad_skeleton",
+                    f"{what} in the skeleton of category {each.category!r:.100}, such as "
+                    f"{each.faulty[0]!r:.60}, {agree(count, 'is')} left out: give each pair "
+                    f"the numbers of two key points, from 1 to {points}",
+                )
 
     def report_same_files(self, file: ImageRef) -> Iterator[Notice]:
         """Yields an error for each image that is listed again under another id."""
@@ -516,6 +539,38 @@ class CocoAnnotations:
             drawn_on_size=(int(image.width or 0), int(image.height or 0)),
             shapes={"enclosed": enclosed},
         )
+
+
+@dataclass(frozen=True, slots=True)
+class CategorySkeleton:
+    """The lines between the key points of a category.
+
+    Attributes:
+        category: its name.
+        points: the names of its points.
+        lines: pairs of these names.
+        faulty: the other pairs, which are not the numbers of two points.
+    """
+
+    category: str
+    points: Sequence[str]
+    lines: Sequence[tuple[str, str]]
+    faulty: Sequence[Any]
+
+    @classmethod
+    def read(cls, category: Category, points: Sequence[str]) -> Self:
+        """Reads the skeleton of a category, which has points of these names."""
+        given = category.skeleton or []
+        lines, faulty = list[tuple[str, str]](), list[Any]()
+        for pair in given if isinstance(given, list) else [given]:
+            match pair:
+                case [int(start), int(end)] if (
+                    1 <= min(start, end) < max(start, end) <= len(points)
+                ):
+                    lines.append((points[start - 1], points[end - 1]))
+                case _:
+                    faulty.append(pair)
+        return cls(category.name, points, lines, faulty)
 
 
 def _plain_base(image: Image) -> str:

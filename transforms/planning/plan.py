@@ -9,6 +9,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -154,6 +155,7 @@ class DatasetPlan:
         starts: the first order hash of each shard, by split.
         label_map: class ids.
         summary: what was listed, without its histograms.
+        skeleton: see `Marker.skeleton`; empty if no line joins parts that are stored.
         notes: messages for the user: what was lowered, moved or guessed.
         recipe: everything that the plan id stands for.
         settings: all settings in use.
@@ -168,6 +170,7 @@ class DatasetPlan:
     starts: Mapping[str, Sequence[int]] = field(default_factory=dict)
     label_map: LabelMap = field(default_factory=lambda: LabelMap({}))
     summary: Summary = field(default_factory=Summary)
+    skeleton: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     recipe: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -180,12 +183,6 @@ class DatasetPlan:
     def entry(self) -> PlanEntry:
         """The plan as the marker describes it."""
         return PlanEntry(self.plan_id, self.recipe, self.settings)
-
-    @property
-    def parts(self) -> dict[str, tuple[str, ...]]:
-        """The names of the parts of each annotation by kind, where all images have the same."""
-        listed = self.summary.annotations.items()
-        return {kind: each.parts[0] for kind, each in listed if len(each.parts) == 1}
 
     @property
     def shard_count(self) -> int:
@@ -240,6 +237,7 @@ def make_plan(
         starts=cuts.starts,
         label_map=label_map,
         summary=_without_histograms(summary),
+        skeleton=find_skeleton(summary, layout),
         notes=tuple(notes),
         recipe=described,
         settings=recipe.settings,
@@ -318,6 +316,22 @@ def number_attributes(summary: Summary, settings: DatasetSettings) -> dict[str, 
         if not tally.is_free and _has_place(layout, name):
             stored[name] = tally.number_words()
     return stored
+
+
+def find_skeleton(summary: Summary, layout: ExampleLayout) -> dict[str, tuple[str, ...]]:
+    """Returns the names of the parts that lines join to each part of an object, by its name.
+
+    It has all parts, in the order of Examples, if all objects have the same. Empty without lines,
+    or if no part is stored.
+    """
+    kinds = [kind.name for kind in list_stored(layout.fields) if kind.has_lines]
+    if not summary.skeleton or not kinds:
+        return {}
+    names = chain.from_iterable(summary.parts.get(kind, ()) for kind in kinds)
+    joined: dict[str, list[str]] = {name: [] for name in names}
+    for start, end in sorted(summary.skeleton):
+        joined.setdefault(start, []).append(end)
+    return {name: tuple(ends) for name, ends in joined.items()}
 
 
 def _has_place(layout: ExampleLayout, attribute: str) -> bool:

@@ -166,6 +166,7 @@ class Summary(Totals):
         labels: all labels, even of images that are left out: a trial run of a few images has the
             full run's ids.
         numbers: the numbers that sources announced for classes, by class.
+        skeleton: pairs of names of parts of objects that a line joins.
         annotations: annotations of the images to convert, and of those that were rejected when
             listed, by kind.
         attributes: the values of attributes of objects, even of images that are left out.
@@ -200,6 +201,7 @@ class Summary(Totals):
     nearest: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     labels: set[str] = field(default_factory=set)
     numbers: dict[str, int] = field(default_factory=dict)
+    skeleton: set[tuple[str, str]] = field(default_factory=set)
     annotations: dict[str, ListedAnnotations] = field(
         default_factory=lambda: defaultdict(ListedAnnotations)
     )
@@ -238,6 +240,12 @@ class Summary(Totals):
         for listed in self.annotations.values():
             names.update(str(label) for label in (*listed.labels, *listed.lost))
         return names
+
+    @property
+    def parts(self) -> dict[str, tuple[str, ...]]:
+        """The names of the parts of each annotation by kind, where all images have the same."""
+        listed = self.annotations.items()
+        return {kind: each.parts[0] for kind, each in listed if len(each.parts) == 1}
 
     @property
     def references(self) -> int:
@@ -345,6 +353,7 @@ class Summary(Totals):
         A class with two numbers, or a number with two classes, is a problem.
         """
         self.labels.update(classes.names)
+        self.skeleton.update(classes.skeleton)
         names = {number: name for name, number in self.numbers.items()}
         # Labels may lack numbers.
         for name, number in zip(classes.names, classes.numbers, strict=False):
@@ -417,6 +426,7 @@ class Summary(Totals):
         self.labels |= other.labels
         self.left_out_labels |= other.left_out_labels
         self.renamed |= other.renamed
+        self.skeleton |= other.skeleton
         self._announce(ClassNames("", tuple(other.numbers), tuple(other.numbers.values())))
         for name in ("rejected_examples", "respelled_examples"):
             setattr(self, name, _keep_first(getattr(self, name), getattr(other, name)))

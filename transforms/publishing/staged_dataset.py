@@ -156,6 +156,7 @@ def build_marker(
         labels=plan.label_map.ids,
         names_pixel_ids=_names_pixel_ids(plan.label_map, settings.source) or None,
         attributes=plan.label_map.attributes or None,
+        skeleton=plan.skeleton or None,
         splits=splits,
         fingerprint=Fingerprint.of(
             {name: finished.splits.get(name, RowTotals()) for name in splits}

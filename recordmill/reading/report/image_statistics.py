@@ -294,7 +294,7 @@ def gather_values(dataset: Dataset) -> StoredValues:
         Column(each) for each in dataset.features if each.field and each.field not in RECORD_FIELDS
     ]
     listed = {name for name, entry in dataset.marker.annotations.items() if entry.listed}
-    tracer = ShapeTracer(dataset.features, dataset.labels, bool(dataset.marker.names_pixel_ids))
+    tracer = ShapeTracer(dataset.features, dataset.labels, dataset.marker)
     kinds = [kind for kind in tracer.kinds if kind.name in listed]
     found = StoredValues(columns=columns[:MOST_COLUMNS], further=len(columns[MOST_COLUMNS:]))
     for record in _sample(dataset.shards, found) if columns or kinds else ():
@@ -419,7 +419,7 @@ def make_thumbnails(
     keys = {feature.field: feature.key for feature in dataset.features}
     if "encoded" not in keys:
         return [None] * len(places)
-    tracer = ShapeTracer(dataset.features, dataset.labels, bool(dataset.marker.names_pixel_ids))
+    tracer = ShapeTracer(dataset.features, dataset.labels, dataset.marker)
     is_packed = dataset.marker.plan.for_readers.compression != "none"
 
     def make(place: ImagePlace) -> Thumbnail | None:

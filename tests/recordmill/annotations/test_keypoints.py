@@ -226,3 +226,16 @@ def test_labeled_points_become_shapes():
     places = zip(WHOLE["keypoints_x"], WHOLE["keypoints_y"], codes, strict=True)
     assert shape.points == tuple((x, y, code == 2) for x, y, code in places if code)
     assert KEY_POINTS.trace({}, {}) == []
+
+
+@pytest.mark.parametrize("text", [{}, {"keypoints_text": [b"tail", b"ear", b"nose"] * 2}])
+def test_lines_join_labeled_points_by_their_names(text):
+    points = [0.1, 0.1, 2, 0, 0, 0, 0.3, 0.3, 1, 0.4, 0.4, 2, 0.5, 0.5, 2, 0.6, 0.6, 2]
+    skeleton = {"nose": ("ear", "tail"), "ear": (), "tail": ("ear", "paw")}
+    values = {"keypoints": points, "box_labels": [1, 1], **text}
+    shapes = KEY_POINTS.join_parts(skeleton).trace(values, {})
+    # Without names in Examples, points are in the order of the skeleton.
+    named = [((0, 1),), ((0, 1), (0, 2), (2, 1))]
+    expected = [((1, 0),), ((2, 1), (2, 0), (0, 1))] if text else named
+    assert [shape.lines for shape in shapes] == expected
+    assert not any(shape.lines for shape in KEY_POINTS.trace(values, {}))

@@ -6,13 +6,14 @@ from dataclasses import replace
 import pytest
 from make_settings import make_settings
 
+from recordmill.annotations.keypoints import KeyPoints
 from recordmill.imaging import ImageSettings
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.digests import HASH_RANGE, hash_key
 from recordmill.schemas.features import feature_schema
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ClassNames, ImageRef
 from recordmill.schemas.label_map import LabelMap, LabelSettings
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import (
@@ -25,6 +26,7 @@ from recordmill.schemas.settings.dataset import (
 from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.recipe import list_settings
 from recordmill.schemas.settings.rejection_limits import RejectionLimits
+from recordmill.transforms.inputs.sources.coco import Coco
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
 from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.planning import plan as plan_module
@@ -50,6 +52,28 @@ def plan_of(refs=IMAGES, settings=BASE, selection=None, growth=1.0):
             ReferenceBatch.of([ref]), ImageSplitter(settings.seed, settings.splits, selection)
         )
     return make_plan(summary, selection, settings, make_recipe(settings), growth)
+
+
+def skeleton_of(*names, convention="tf_object_detection"):
+    """The skeleton of a dataset with images that have key points of these names."""
+    settings = replace(BASE, source=Coco(), convention=convention)
+    refs = [
+        ClassNames("a.json", (), skeleton=(("b", "a"), ("b", "c"))),
+        *(
+            ref.replace(annotations=((KeyPoints.kind, KeyPoints([*each], []).pack()),))
+            for ref, each in zip(IMAGES, names, strict=False)
+        ),
+        ClassNames("b.json", (), skeleton=(("c", "a"), ("b", "c"))),
+    ]
+    return plan_of(refs, settings).skeleton
+
+
+def test_a_skeleton_is_that_of_all_files_in_the_order_of_the_points():
+    found = skeleton_of("cab", "cab")
+    assert found == {"c": ("a",), "a": (), "b": ("a", "c")}
+    assert [*found] == ["c", "a", "b"]
+    assert skeleton_of("cab", "abc") == {"b": ("a", "c"), "c": ("a",)}
+    assert skeleton_of("cab", convention="default") == {}
 
 
 def splits(**fractions):

@@ -230,6 +230,10 @@ def test_announced_classes_are_counted_nowhere_and_numbered_as_the_source_does()
     assert (total.listed, total.digest, total.problems) == (0, 0, [])
     assert total.numbers == {"cat": 3, "dog": 5, "emu": 1}
     assert total.labels == {"cat", "dog", "emu", "fox"}
+    other = Summary(skeleton={("ear", "nose")})
+    other.add(ReferenceBatch.of([ClassNames("f", (), skeleton=(("ear", "tail"),))]), SPLITTER)
+    total.merge(other)
+    assert total.skeleton == {("ear", "nose"), ("ear", "tail")}
 
 
 @pytest.mark.parametrize("other", [{"cat": 4}, {"dog": 3}])

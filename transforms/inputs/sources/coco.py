@@ -157,7 +157,8 @@ class Coco(AnnotationSource):
         except Rejected as rejected:  # it is not known how many images are lost
             raise Rejected("list", "bad_coco", rejected.detail) from None
         word = match.groupdict().get("split") or ""
-        yield ClassNames.of(file, annotations.classes)
+        yield ClassNames.of(file, annotations.classes, annotations.skeleton)
+        yield from annotations.report_skeletons(file)
         yield from annotations.report_twins(file)
         yield from annotations.report_same_files(file)
         yield from annotations.report_strays(file)

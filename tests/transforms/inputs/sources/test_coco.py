@@ -355,6 +355,37 @@ def test_key_points_without_names_have_numbers(collection):
     assert found == KeyPoints(["1", "2"], [[1, 1, 2, 3, 4.5, 1], [5, 6, 2, 0, 0, 0]])
 
 
+def with_skeletons(**skeletons):
+    """A file in which a cat has the points nose and ear, and a dog nose and tail."""
+    categories = [{**each, "skeleton": skeletons.get(each["name"])} for each in CAT_AND_DOG]
+    objects = [{**each, "keypoints": [1, 1, 2, 3, 4, 1]} for each in ANNOTATIONS["annotations"]]
+    return {**ANNOTATIONS, "categories": categories, "annotations": objects}
+
+
+def test_skeletons_join_points_by_the_names_of_their_category(collection):
+    data = with_skeletons(dog=[[1, 2], [2, 1]], cat=[[1, 2], [1, 2]])
+    announced, *rest = refer(collection, data)
+    assert announced.skeleton == (("nose", "tail"), ("tail", "nose"), ("nose", "ear"))
+    assert not [ref for ref in rest if ref.status]
+
+
+def test_pairs_of_a_skeleton_that_join_no_two_points_are_left_out_with_a_warning(collection):
+    pairs = [[0, 1], [1, 2], [1, 3], [1, 1], [1], ["nose", "tail"], None]
+    announced, *rest = refer(collection, with_skeletons(dog=pairs, cat="lines"))
+    assert announced.skeleton == (("nose", "tail"),)
+    remedy = "give each pair the numbers of two key points, from 1 to 2"
+    assert [(ref.status, ref.detail) for ref in rest if ref.status] == [
+        (
+            "warning",
+            f"6 pairs in the skeleton of category 'dog', such as [0, 1], are left out: {remedy}",
+        ),
+        (
+            "warning",
+            f"1 pair in the skeleton of category 'cat', such as 'lines', is left out: {remedy}",
+        ),
+    ]
+
+
 @pytest.mark.parametrize("points", [[1, 1], [1, 1, 2], [1, 1, 2, 1, 1, "x"], "text", [[1, 1, 2]]])
 def test_malformed_key_points_are_left_to_be_counted(collection, points):
     assert points_of(collection, CAT_AND_DOG, [1, 1, 2, 3, 4, 1], [1] * 6, points).points[2] == []

@@ -558,6 +558,7 @@ def coco_key_points() -> Files:
         content = json.loads(files[path])
         for each in content["categories"]:
             each["keypoints"] = names.get(each["name"], [])
+            each["skeleton"] = [[2, 1]]
         for number, each in enumerate(content["annotations"]):
             x, y, width, height = each["bbox"]
             points = [

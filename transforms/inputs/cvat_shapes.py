@@ -8,9 +8,11 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, product
-from xml.etree.ElementTree import Element
+from xml.etree.ElementTree import Element, ParseError
 
 import numpy as np
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import fromstring
 
 from recordmill.annotations.attributes import read_attribute
 from recordmill.imaging.geometry import Size
@@ -80,6 +82,26 @@ def read_defaults_of_cvat(label: Element) -> dict[str, str]:
     found = label.iterfind("attributes/attribute")
     texts = {each.findtext("name", "").strip(): each.findtext("default_value") for each in found}
     return _read_all(texts)
+
+
+def read_skeleton_of_cvat(label: Element) -> Iterator[tuple[str, str] | None]:
+    """Yields the lines in the drawing of a label's skeleton, from the head of the file.
+
+    Each is the labels of the two points that it joins; None if it joins no two labeled points, or
+    in place of a drawing that is damaged.
+    """
+    try:
+        drawing = fromstring(f"<svg>{label.findtext('svg', '')}</svg>")
+    except (ParseError, DefusedXmlException):
+        yield None
+        return
+    labels = {
+        point.get("data-node-id"): point.get("data-label-name", "").strip()
+        for point in drawing.iterfind(".//{*}circle")
+    }
+    for line in drawing.iterfind(".//{*}line"):
+        start, end = (labels.get(line.get(f"data-node-{side}")) for side in ("from", "to"))
+        yield (start, end) if start and end else None
 
 
 def _read_all(texts: Mapping[str, str | None]) -> dict[str, str]:

@@ -20,7 +20,7 @@ from defusedxml.ElementTree import iterparse
 
 from recordmill.imaging.geometry import Size
 from recordmill.schemas.features import Feature
-from recordmill.schemas.image_ref import ImageRef, Listed
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.box_units import refuse_fractions
 from recordmill.transforms.inputs.cvat_shapes import (
@@ -29,6 +29,7 @@ from recordmill.transforms.inputs.cvat_shapes import (
     read_defaults_of_cvat,
     read_key_points_of_cvat,
     read_shape_of_cvat,
+    read_skeleton_of_cvat,
     read_z_order_of_cvat,
 )
 from recordmill.transforms.inputs.described_objects import DescribedObjects, OtherShapes
@@ -78,7 +79,7 @@ class Cvat(ObjectSource):
         "folder": "the XML file's folder",
     }
     choices: ClassVar[LabelChoices] = LabelChoices("shapes", "tag", "tags")
-    not_stored: ClassVar[tuple[str, ...]] = ("masks",)
+    not_stored: ClassVar[tuple[str, ...]] = ("masks", "lines of skeletons")
 
     def features(self) -> tuple[Feature, ...]:
         """Returns whether an object is occluded."""
@@ -116,6 +117,12 @@ class Cvat(ObjectSource):
         """Yields each image of the file; the arguments are those of `list_references`."""
         counts, data = Counter[str](), read_sibling(file.uri, MAX_XML_BYTES)
         point_names = _name_points(data) if self.labels == "shapes" else ()
+        if point_names:
+            lines = list(_read_skeletons(data))
+            counts["lines of skeletons"] += lines.count(None)
+            known = [line for line in lines if line and {*line} <= {*point_names}]
+            if known:
+                yield ClassNames.of(file, (), dict.fromkeys(known))
         for image in _read_images(data):
             counts.update(tags=len(image.tags), shapes=len(image.shapes))
             named_by = DataFile(path, file.replace(split=image.subset or file.split))
@@ -231,6 +238,16 @@ def _name_points(data: bytes) -> Sequence[str]:
             points = chain.from_iterable(map(read_key_points_of_cvat, image.shapes))
             names.update(dict.fromkeys(point.name for point in points))
     return list(names)
+
+
+def _read_skeletons(data: bytes) -> Iterator[tuple[str, str] | None]:
+    """Yields the lines of all skeletons in the head of a file, see `read_skeleton_of_cvat`."""
+    with suppress(ParseError, DefusedXmlException):
+        for event, element in iterparse(io.BytesIO(data), ("start", "end")):
+            if element.tag == "image":
+                return
+            if event == "end" and element.tag == "label":
+                yield from read_skeleton_of_cvat(element)
 
 
 def _read_image(element: Element, defaults: Mapping[str, Mapping[str, str]]) -> CvatImage:

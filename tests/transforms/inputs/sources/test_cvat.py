@@ -1,3 +1,5 @@
+from html import escape
+
 import numpy as np
 import pytest
 from carried_annotations import boxes_in, labels_in
@@ -110,6 +112,29 @@ def test_points_of_skeletons_are_key_points_under_the_names_of_the_whole_file(tm
     of_points = [0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 8, 2, 9, 10, 2]
     assert key_points_in(second) == KeyPoints(named, [of_points])
     assert boxes_in(first).boxes[1] == [3, 4, 5, 6.5]
+
+
+def circle(number, name):
+    return f'<circle r="1" data-node-id="{number}" data-label-name="{name}"></circle>'
+
+
+def line(start, end):
+    return f'<line data-type="edge" data-node-from="{start}" data-node-to="{end}"></line>'
+
+
+def test_lines_in_the_drawing_of_a_skeleton_join_its_points(tmp_path):
+    circles = [circle(1, "ear"), circle(3, "tail"), circle(4, "nose"), circle(5, "never used")]
+    drawings = [
+        "".join([line(4, 1), line(3, 4), line(1, 9), line(4, 5), *circles]),
+        "".join([line(4, 1), circle(1, "ear"), circle(4, "nose")]),
+        "<line",
+    ]
+    labels = [f"<label><svg>{escape(drawing)}</svg></label>" for drawing in drawings]
+    head = f"<annotations><meta><task><labels>{''.join(labels)}</labels></task></meta>"
+    text = xml(image(SKELETON)).replace("<annotations>", head)
+    listed = refer(tmp_path, text)
+    assert listed[0].skeleton == (("nose", "ear"), ("tail", "nose"))
+    assert notices(listed) == [("not_stored", "lines of skeletons", 2)]
 
 
 def key_points_in(ref):

@@ -454,11 +454,13 @@ def place_boxes(
     located, shown = dict[int, PlacedSides | None](), list[str]()
     for index, (box, label) in enumerate(zip(given.boxes, given.labels, strict=True)):
         found = _BoxCandidate(index, label, _as_fractions(box, size), label_map)
-        shown.append(found.name or found.shown)
-        if found.fault and settings.invalid == "reject" and not found.is_renamed_away:
+        shown.append(found.name or label_map.shown(label))
+        if found.fault and settings.invalid == "reject" and found.fault != "renamed_away":
             detail = f"box {index + 1} of {len(given.boxes)} is {found.fault}"
             raise Rejected("encode", "bad_boxes", detail)
-        fate = _drop(found, settings) or _place(found, geometry, drawn_on, unwanted.get(index))
+        fate = _drop(found, settings, label_map) or _place(
+            found, geometry, drawn_on, unwanted.get(index)
+        )
         if isinstance(fate, DroppedAnnotation):
             dropped.append(fate)
             located[fate.place] = _locate(found.sides, geometry, drawn_on)
@@ -501,33 +503,29 @@ class _PlacedBox(NamedTuple):
 class _BoxCandidate:
     """A box that may be stored: its sides are fractions of the image that it was drawn on."""
 
-    def __init__(
-        self, index: int, label: Label, sides: Sequence[float], label_map: LabelMap
-    ) -> None:
-        self.index, self.sides = index, sides
+    def __init__(self, index: int, label: Label, sides: "Box", label_map: LabelMap) -> None:
+        self.index, self.label, self.sides = index, label, sides
         self.name = label_map.name_for(label)
-        self.shown = label_map.shown(label)
-        self.is_left_out = self.name is None and label_map.leaves_out(label)
-        self.is_renamed_away = label_map.is_renamed_away(label)
-        self.fault = self._find_fault()
-
-    def _find_fault(self) -> str | None:
-        if self.is_renamed_away:
-            return "renamed_away"
-        if self.name is None:
-            return "unknown_class"
-        return _find_fault(self.sides)
+        if self.name is not None:
+            self.fault = _find_fault(sides)
+        elif label_map.is_renamed_away(label):
+            self.fault = "renamed_away"
+        else:
+            self.fault = "unknown_class"
 
 
-def _drop(box: _BoxCandidate, settings: "BoxSettings") -> DroppedAnnotation | None:
+def _drop(
+    box: _BoxCandidate, settings: "BoxSettings", label_map: LabelMap
+) -> DroppedAnnotation | None:
     """Drops a box that is unusable, or that the settings drop."""
     fault = box.fault
     if fault is None:
         return None
     if box.name is not None and fault not in _UNUSABLE and settings.invalid != "drop":
         return None
-    is_faulty = fault != "sticking_out" and not box.is_left_out
-    return DroppedAnnotation(fault, box.shown, box.index + 1, is_faulty)
+    is_left_out = box.name is None and label_map.leaves_out(box.label)
+    is_faulty = fault != "sticking_out" and not is_left_out
+    return DroppedAnnotation(fault, label_map.shown(box.label), box.index + 1, is_faulty)
 
 
 def _place(
@@ -540,20 +538,22 @@ def _place(
     name = str(box.name)
     if unwanted:
         return DroppedAnnotation(unwanted, name, box.index + 1, is_faulty=False)
-    inside, is_cut = _clip(geometry.place(_clip(box.sides)[0], drawn_on))
+    moved = geometry.place(_clip(box.sides), drawn_on)
+    inside = _clip(moved)
     if _is_empty(inside):
         return DroppedAnnotation("cropped_away", name, box.index + 1, is_faulty=False)
     most_area = math.inf
-    if box.fault or is_cut:
+    # A rounding error cuts nothing off.
+    if box.fault or -min(moved) > TOLERANCE or max(moved) - 1 > TOLERANCE:
         most_area = _area_of(inside, geometry)
     return _PlacedBox(box.index, inside, name, most_area)
 
 
-def _locate(sides: Sequence[float], geometry: "Geometry", drawn_on: "Frame") -> PlacedSides | None:
+def _locate(sides: "Box", geometry: "Geometry", drawn_on: "Frame") -> PlacedSides | None:
     """Returns where a dropped box would be on the stored image; None if that is not finite."""
     if not all(map(math.isfinite, sides)):
         return None
-    left, top, right, bottom = geometry.place((sides[0], sides[1], sides[2], sides[3]), drawn_on)
+    left, top, right, bottom = geometry.place(sides, drawn_on)
     return (
         round(left, _DECIMALS),
         round(top, _DECIMALS),
@@ -597,7 +597,7 @@ def _fields_of(placed: Sequence["Box"]) -> dict[str, Any]:
     return fields
 
 
-def _is_empty(box: Sequence[float]) -> bool:
+def _is_empty(box: "Box") -> bool:
     left, top, right, bottom = box
     return left >= right or top >= bottom
 
@@ -634,7 +634,8 @@ def _find_orientation(
         evidence = "size_disagrees"
     if evidence and settings.drawn_on == "auto":
         wanted = "stored"
-    if not given.fractions and settings.drawn_on == "auto":
+    is_sideways = sizes["displayed"] != sizes["stored"]
+    if is_sideways and not given.fractions and settings.drawn_on == "auto":
         other: Frame = "stored" if wanted == "displayed" else "displayed"
         if not _fit(given.boxes, sizes[wanted]) and _fit(given.boxes, sizes[other]):
             wanted, evidence = other, f"fits_only_{other}"
@@ -652,13 +653,14 @@ def _fit(boxes: Sequence[Sequence[float | None]], size: Sequence[int]) -> bool:
     )
 
 
-def _as_fractions(box: Sequence[float | None], size: Sequence[int]) -> list[float]:
+def _as_fractions(box: Sequence[float | None], size: Sequence[int]) -> "Box":
     """Divides the sides of a box by its image's width and height; a missing side becomes NaN."""
-    sides = (math.nan if side is None else side for side in box)
-    return [side / length for side, length in zip(sides, (*size, *size), strict=True)]
+    left, top, right, bottom = [math.nan if side is None else side for side in box]
+    width, height = size
+    return left / width, top / height, right / width, bottom / height
 
 
-def _find_fault(box: Sequence[float]) -> str | None:
+def _find_fault(box: "Box") -> str | None:
     if not all(map(math.isfinite, box)):
         return "not_finite"
     left, top, right, bottom = box
@@ -671,13 +673,9 @@ def _find_fault(box: Sequence[float]) -> str | None:
     return None
 
 
-def _clip(box: Sequence[float]) -> tuple["Box", bool]:
-    """Returns the part of a box that is on the image.
-
-    Also returns whether more than a rounding error was cut off.
-    """
-    left, top, right, bottom = (min(1.0, max(0.0, side)) for side in box)
-    cut = any(
-        abs(new - old) > TOLERANCE for new, old in zip((left, top, right, bottom), box, strict=True)
-    )
-    return (left, top, right, bottom), cut
+def _clip(box: "Box") -> "Box":
+    """Returns the part of a box that is on the image."""
+    if min(box) > 0 and max(box) < 1:  # as most are
+        return box
+    left, top, right, bottom = [min(1.0, max(0.0, side)) for side in box]
+    return left, top, right, bottom

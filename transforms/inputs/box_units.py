@@ -12,9 +12,10 @@ ABOUT_ONE = 1.001
 
 def have_fractional_sides(sides: Sequence[float]) -> bool:
     """Returns whether the sides of boxes are between 0 and 1, and not all of them whole."""
-    found = [side for side in sides if math.isfinite(side)]
-    are_whole = all(float(side).is_integer() for side in found)
-    return not are_whole and min(found) >= 0 and max(found) < ABOUT_ONE
+    found = list(filter(math.isfinite, sides))
+    if not found or min(found) < 0 or max(found) >= ABOUT_ONE:
+        return False
+    return not all(float(side).is_integer() for side in found)
 
 
 def refuse_fractions(boxes: Iterable[Sequence[float | None]], unit: str = "pixels") -> None:

@@ -10,7 +10,15 @@ from typing import Annotated, Any, Self
 
 import orjson
 from annotated_types import Interval
-from pydantic import BaseModel, BeforeValidator, FailFast, Field, FiniteFloat, ValidationInfo
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    FailFast,
+    Field,
+    FiniteFloat,
+    PlainValidator,
+    ValidationInfo,
+)
 
 from recordmill.annotations.annotation import Packable
 from recordmill.annotations.attributes import Attributes, read_attribute
@@ -99,12 +107,41 @@ class Category(BaseModel):
     skeleton: Any = None
 
 
+Rectangle = tuple[float, float, float, float]
+"""X, y, width and height in pixels."""
+
+
+def _read_rectangle(bbox: Any, info: ValidationInfo) -> Rectangle | None:
+    """Returns the numbers of a box; None for null, an empty list, or nothing but NaN.
+
+    Raises:
+        Rejected: it is not four numbers.
+    """
+    sides = bbox if isinstance(bbox, list) else [bbox]
+    if all(side is None or side != side for side in sides):  # NaN differs from itself
+        return None
+    try:
+        x, y, width, height = map(_as_number, bbox)
+    except (TypeError, ValueError, OverflowError):
+        of = f"bbox of annotation {info.data.get('id')}"
+        raise bad_annotations(f"{of} is not a list of 4 numbers: {bbox!r:.60}") from None
+    return x, y, width, height
+
+
+def _as_number(side: Any) -> float:
+    if side is None:
+        return math.nan
+    if isinstance(side, bool):
+        raise ValueError
+    return float(side)
+
+
 def _keep_needed(outline: Any, info: ValidationInfo) -> Box | bool:
     """Returns the box around a segmentation if the annotation has none, or else whether it is one.
 
     Most of a file is outlines, which are not kept.
     """
-    if _is_absent(info.data.get("bbox")) and (box := enclose_segmentation(outline)):
+    if info.data.get("bbox") is None and (box := enclose_segmentation(outline)):
         return box
     return bool(outline)
 
@@ -151,7 +188,7 @@ Flag = Annotated[str | None, BeforeValidator(read_attribute)]
 class Annotation(BaseModel, extra="allow"):
     """An entry of `annotations`: one object in an image.
 
-    Its box is x, y, width and height. If it has none, `segmentation` is the box around its outline.
+    Its `bbox` is None if it has no box. Then, `segmentation` is the box around its outline.
     Of other keys, only whether they have a value is kept.
     """
 
@@ -160,7 +197,7 @@ class Annotation(BaseModel, extra="allow"):
     id: Id
     image_id: Id
     category_id: Number | str = Field(union_mode="left_to_right")
-    bbox: Any = None
+    bbox: Annotated[Rectangle | None, PlainValidator(_read_rectangle)] = None
     area: FiniteFloat | None = None
     iscrowd: FiniteFloat | None = None
     segmentation: Annotated[Any, BeforeValidator(_keep_needed)] = False
@@ -189,35 +226,27 @@ class Annotation(BaseModel, extra="allow"):
         """Returns left, top, right and bottom, and whether the box encloses another shape.
 
         The sides are not finite if there is neither a box nor an outline.
-
-        Raises:
-            Rejected: the box is not four numbers.
         """
-        if _is_absent(self.bbox):
+        if self.bbox is None:
             if isinstance(self.segmentation, tuple):
                 return self.segmentation, True
             return (math.nan,) * 4, False
-        try:
-            x, y, width, height = map(_as_number, self.bbox)
-        except (TypeError, ValueError, OverflowError):
-            raise bad_annotations(
-                f"bbox of annotation {self.id} is not a list of 4 numbers: {self.bbox!r:.60}"
-            ) from None
+        x, y, width, height = self.bbox
         return rotate_box((x, y, x + width, y + height), self.attributes.rotation)
 
     def find_corners(self) -> Sequence[float] | None:
         """Returns x and y of the corners of a rotated box; None if it is upright."""
-        if not self.attributes.rotation or _is_absent(self.bbox) or not self.find_box()[1]:
+        if not self.attributes.rotation or self.bbox is None or not self.find_box()[1]:
             return None
-        x, y, width, height = map(_as_number, self.bbox)
+        x, y, width, height = self.bbox
         return corners_of_rectangle((x, y, x + width, y + height), self.attributes.rotation)
 
     def find_area(self) -> float:
         """Returns the area of the box, before any rotation."""
-        if _is_absent(self.bbox):
+        if self.bbox is None:
             left, top, right, bottom = self.find_box()[0]
             return (right - left) * (bottom - top)
-        _, _, width, height = map(_as_number, self.bbox)
+        _, _, width, height = self.bbox
         return width * height
 
     def has_corners(self, width: float, height: float) -> bool:
@@ -227,9 +256,9 @@ class Annotation(BaseModel, extra="allow"):
             width: that of the image; 0 if it is not known.
             height: the same.
         """
-        if _is_absent(self.bbox) or self.attributes.rotation:
+        if self.bbox is None or self.attributes.rotation:
             return False
-        left, top, right, bottom = map(_as_number, self.bbox)
+        left, top, right, bottom = self.bbox
         if not (left < right and top < bottom):
             return False
         if self.area is not None and not math.isclose(self.area, right * bottom, rel_tol=0.01):
@@ -250,20 +279,6 @@ def _explain_missing_boxes(objects: Iterable[Annotation]) -> str:
         "its annotations have neither bbox nor segmentation, and classes of whole images "
         "are not read from COCO: write a CSV with the columns file_name and label"
     )
-
-
-def _is_absent(bbox: Any) -> bool:
-    """Returns whether an annotation has no box: null, an empty list, or nothing but NaN."""
-    sides = bbox if isinstance(bbox, list) else [bbox]
-    return all(side is None or side != side for side in sides)  # NaN differs from itself
-
-
-def _as_number(side: Any) -> float:
-    if side is None:
-        return math.nan
-    if isinstance(side, bool):
-        raise ValueError
-    return float(side)
 
 
 def _keep_outline(outline: Any) -> bytes:
@@ -304,7 +319,8 @@ def read_coco(uri: str, model: type[CocoFile]) -> CocoFile:
     """Reads a file of annotations.
 
     Raises:
-        Rejected: it cannot be read, or has another form, such as that of panoptic masks.
+        Rejected: it cannot be read, or has another form, such as that of panoptic masks, or a box
+            is not four numbers.
     """
     try:
         return read_json(uri, MAX_JSON_BYTES, model, "annotations")
@@ -350,8 +366,7 @@ class CocoAnnotations:
         skeleton: pairs of these names that a line joins, in any category.
 
     Raises:
-        Rejected: two categories in use share a name or an id, or two images share an id, or a box
-            is not four numbers.
+        Rejected: two categories in use share a name or an id, or two images share an id.
     """
 
     def __init__(self, contents: CocoFile) -> None:
@@ -369,22 +384,15 @@ class CocoAnnotations:
             names[image.id] = image.file_name
             self._objects[image.id] = []
         self._plain_names = Counter(map(_plain_base, self.images))
-        self.strays: list[Annotation] = []
-        self.not_stored: Counter[str] = Counter()
-        for image in self.images:
-            self.not_stored.update(image.find_unstored())
-        for each in sorted(
-            contents.annotations, key=lambda each: (isinstance(each.id, str), each.id)
-        ):
-            each.find_box()  # a malformed one rejects the file, whatever its image
-            if each.image_id not in self._objects:
-                self.strays.append(each)
-                continue
+        ordered = sorted(contents.annotations, key=lambda each: (isinstance(each.id, str), each.id))
+        self.strays = [each for each in ordered if each.image_id not in self._objects]
+        objects = [each for each in ordered if each.image_id in self._objects]
+        for each in objects:
             self._objects[each.image_id].append(each)
-            unstored = each.find_unstored()
-            self.not_stored.update(
-                kind for kind in unstored if kind != "masks" or not self._has_outlines
-            )
+        self.not_stored = Counter(chain.from_iterable(map(Image.find_unstored, self.images)))
+        self.not_stored.update(chain.from_iterable(map(Annotation.find_unstored, objects)))
+        if self._has_outlines:
+            del self.not_stored["masks"]
         self._points = _name_points(contents)
         self.point_names = [*dict.fromkeys(chain.from_iterable(self._points.values()))]
         self._skeletons = [

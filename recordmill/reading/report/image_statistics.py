@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -229,26 +229,29 @@ class ObjectPlaces:
     """Where the objects of one kind are on their images, and how large they are.
 
     Attributes:
-        areas: objects by their share of the image, see `AREA_BINS`.
         heat: the number of objects over each cell of the image, from its upper left corner; an
             object that covers a part of a cell counts as that part.
         shares: the shares of the image by class.
     """
 
-    areas: Counts = field(default_factory=lambda: np.zeros(AREA_BINS, np.int64))
     heat: NDArray[np.float64] = field(default_factory=lambda: np.zeros((HEAT_CELLS, HEAT_CELLS)))
     shares: dict[str, list[float]] = field(default_factory=dict)
 
+    @property
+    def areas(self) -> Counts:
+        """Objects by their share of the image, see `AREA_BINS`."""
+        shares = np.array([*chain.from_iterable(self.shares.values())])
+        return count_by_size(shares * 2.0**AREA_BINS, AREA_BINS, 1)
+
     def add(self, shapes: Iterable[Shape]) -> None:
         """Adds the objects of one record."""
-        sides, shares = list[Sequence[float]](), list[float]()
+        sides = list[Sequence[float]]()
         for shape in shapes:
-            if shape.sides is not None and shape.share is not None:
+            share = shape.share
+            if shape.sides is not None and share is not None:
                 sides.append(shape.sides)
-                shares.append(shape.share)
-                self.shares.setdefault(shape.class_name or "", []).append(shape.share)
-        if shares:
-            self.areas += count_by_size(np.array(shares) * 2.0**AREA_BINS, AREA_BINS, 1)
+                self.shares.setdefault(shape.class_name or "", []).append(share)
+        if sides:
             left, top, right, bottom = np.array(sides).T
             self.heat += _cover_cells(top, bottom).T @ _cover_cells(left, right)
 
@@ -297,13 +300,13 @@ def gather_values(dataset: Dataset) -> StoredValues:
     tracer = ShapeTracer(dataset.features, dataset.labels, dataset.marker)
     kinds = [kind for kind in tracer.kinds if kind.name in listed]
     found = StoredValues(columns=columns[:MOST_COLUMNS], further=len(columns[MOST_COLUMNS:]))
+    found.objects = {kind.name: ObjectPlaces() for kind in kinds}
     for record in _sample(dataset.shards, found) if columns or kinds else ():
         example = ParsedExample(record)
         for column in found.columns:
             column.add(example.values(column.feature.key) or ())
         for kind in kinds:
-            shapes = tracer.trace(example, kind)
-            found.objects.setdefault(kind.name, ObjectPlaces()).add(shapes)
+            found.objects[kind.name].add(tracer.trace(example, kind))
         found.records += 1
     return found
 

@@ -293,7 +293,7 @@ def _gather_view(contents: ReportContents) -> dict[str, Any]:
         "objects": {
             kind: ObjectCharts.of(places)
             for kind, places in stored.objects.items()
-            if places.areas.any()
+            if places.shares
         },
         "columns": [(column, charts.draw_numbers(column.numbers)) for column in stored.columns],
         "rejected_pictures": {

@@ -105,12 +105,13 @@ class DataFile:
             find_other: returns the image's path below the root if it is not at `below`; None if
                 there is no such image. Without it, no other path is tried.
         """
-        below = below.removeprefix(f"{self.root}/").removeprefix(f"{os.path.abspath(self.root)}/")
+        root = self.root
+        below = below.removeprefix(f"{root}/").removeprefix(f"{os.path.abspath(root)}/")
         image = self.ref.replace(key=key_of(self.ref.key, self.path, below), spelling="")
         image.annotations = pack_annotations(given)
         image.features = pack_fields(fields or {})
         try:
-            uri, size, version = locate(self.root, below)
+            uri, size, version = locate(root, below)
         except Rejected as error:
             if find_other and (other := find_other()):
                 yield self.ref.notice("respelled", "", f"{below} for {other}")
@@ -147,9 +148,10 @@ def resolve_inside(root: str, path: str) -> str:
     if not is_path or normal == "." or ".." in below.split("/"):
         raise _outside_root(f"{path!r:.200} points outside the input, or has .. in it")
     found = prefix + normal
-    if storage.is_local(root):
+    # Most paths have no links, and are what they say.
+    if storage.is_local(root) and (real := os.path.realpath(found)) != found:
         real_root = os.path.realpath(root)
-        if os.path.commonpath([real_root, os.path.realpath(found)]) != real_root:
+        if os.path.commonpath([real_root, real]) != real_root:
             raise _outside_root(f"{path!r:.200} is a link that points outside the input")
     return found
 

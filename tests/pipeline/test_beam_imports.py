@@ -54,6 +54,7 @@ def test_modules_for_other_services_are_not_loaded_but_can_be(photos, tmp_path):
     assert [name for name in answer["loaded"] if name.startswith(unused)] == []
 
 
+@pytest.mark.slow
 def test_a_process_of_the_users_has_all_of_beam(photos, tmp_path):
     code = f"""
 import sys, recordmill

@@ -210,6 +210,7 @@ def render_report(contents: ReportContents) -> bytes:
         "color": color_of_class,
         "share": charts.show_share,
         "on_scale": charts.place_on_areas,
+        "sentence": begin_sentence,
     }
     template = load_template(__package__, "report.html.jinja", **filters)
     return seal_report(f"{template.render(build_view(contents)).rstrip()}\n".encode())
@@ -233,6 +234,13 @@ def show_name(name: str | None) -> str:
         half = LONGEST_NAME // 2
         text = f"{text[:half]}…{text[-half + 1 :]}"
     return text or "(no class)"
+
+
+def begin_sentence(text: str) -> str:
+    """Returns a text with a capital letter, unless it begins with the name of a file or setting."""
+    if not text.partition(" ")[0].isalpha():
+        return text
+    return text[:1].upper() + text[1:]
 
 
 def show_percent(count: float, total: float) -> str:

@@ -279,9 +279,14 @@ def test_what_is_worth_a_look_leads_to_its_section():
     ledger = Ledger(104, 103, {"truncated": 1}, {}, {})
     remarks = (Remark("Weigh the classes.", "classes"), Remark("One was rejected.", "rejected"))
     parsed = page(
-        make(counts, ledger=ledger, notes=["split a was moved", ""], data=ReportData(remarks))
+        make(
+            counts,
+            ledger=ledger,
+            notes=["split a was moved", "a.json: gone", ""],
+            data=ReportData(remarks),
+        )
     )
-    assert "Weigh the classes. One was rejected. Split a was moved." in parsed.text
+    assert "Weigh the classes. One was rejected. Split a was moved. a.json: gone." in parsed.text
     links = parsed.links_outside_contents
     assert links == ["#classes", "#rejected"]
     assert {link[1:] for link in links} <= {

@@ -120,9 +120,12 @@ def _ctrl_c() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-@pytest.fixture(autouse=True)
-def _no_launch_lasts_longer_than_its_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Ends with a test what `launch` leaves to the end of the process."""
+@pytest.fixture
+def ended_launches(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Ends with a test what `launch` leaves to the end of the process for other runners.
+
+    A module names it if it starts them in this process.
+    """
     with ExitStack() as left:
         exit_handlers = SimpleNamespace(register=left.callback)
         monkeypatch.setattr("recordmill.pipeline.launch.atexit", exit_handlers)

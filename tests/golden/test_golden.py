@@ -33,7 +33,7 @@ from recordmill.schemas.settings.recipe import DIGESTED
 from recordmill.storage.tfrecord_file import looks_like_records
 from recordmill.transforms.inputs.sources.source import Source, load_source
 
-pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync", "ended_launches")
 
 EXPECTED = Path(__file__).parent / "expected"
 CONFIGS = Path(__file__).parents[2] / "configs"

@@ -14,7 +14,7 @@ from recordmill.pipeline import runners
 from recordmill.pipeline.runners import check_dataflow, explain_built, is_dataflow, name_job
 from recordmill.schemas.errors import UsageError
 
-pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync", "ended_launches")
 
 SHIPPED = ["--setup_file=./setup.py"]
 

@@ -16,7 +16,7 @@ from recordmill.pipeline.runners import (
 )
 from recordmill.schemas.errors import RecordmillError, UsageError
 
-pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync", "ended_launches")
 
 
 @pytest.fixture

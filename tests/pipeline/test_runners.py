@@ -18,7 +18,7 @@ from recordmill.pipeline import runners
 from recordmill.schemas.errors import Terminated
 from recordmill.transforms.publishing.verdicts import LedgerError
 
-pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync", "ended_launches")
 
 
 class Job:

@@ -12,7 +12,7 @@ from stored_records import sorted_records
 
 from scripts.flink_job import newest_job, shuffled_bytes
 
-pytestmark = pytest.mark.flink
+pytestmark = [pytest.mark.flink, pytest.mark.usefixtures("ended_launches")]
 
 
 def flags_through(runner, workers):

@@ -2,7 +2,7 @@
 
 import pytest
 
-pytestmark = pytest.mark.prism
+pytestmark = [pytest.mark.prism, pytest.mark.usefixtures("ended_launches")]
 
 
 @pytest.fixture

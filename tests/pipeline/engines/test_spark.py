@@ -8,7 +8,7 @@ from cluster_runs import assert_same, finished_shards, flags_for
 
 from scripts import spark_cluster
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("ended_launches")]
 
 
 @pytest.mark.parametrize("workers", ["LOOPBACK", "EXTERNAL"])

@@ -105,40 +105,46 @@ def draw_numbers(numbers: Sequence[float], counts: Sequence[int] | None = None) 
         counts: how often each occurs; None if all occur once.
 
     Returns:
-        None without two different numbers.
+        None without two different numbers, or if they differ by less than a billionth.
     """
-    if not numbers or min(numbers) == max(numbers):
+    if not numbers:
         return None
-    halves = np.array(numbers, np.float64) / 2  # the largest floats do not overflow
-    least, most = halves.min(), halves.max()
-    are_few = most - least < MOST_COLUMNS / 2 and all(number == int(number) for number in numbers)
+    quarters = np.array(numbers, np.float64) / 4  # the largest floats do not overflow
+    least, most = quarters.min(), quarters.max()
+    if most - least <= _LEAST_RANGE * max(abs(least), abs(most)):
+        return None
+    are_few = most - least < MOST_COLUMNS / 4 and all(number == int(number) for number in numbers)
     if are_few:
-        columns, end = round(2 * (most - least)) + 1, most + 0.5
+        columns, end = round(4 * (most - least)) + 1, most + 0.25
     else:
         columns, end = MOST_COLUMNS, most
-    found, edges = np.histogram(halves, columns, (least, end), weights=counts)
+    found, edges = np.histogram(quarters, columns, (least, end), weights=counts)
     if are_few:
         step = -(-columns // MOST_LABELS)
         places = range(0, columns, step)
-        labels = [_label(at + 0.5, 0, columns, f"{2 * edges[at]:,.0f}") for at in places]
+        labels = [_label(at + 0.5, 0, columns, f"{4 * edges[at]:,.0f}") for at in places]
     else:
         width = (end - least) / columns
         labels = [
-            _label((value - least) / width, 0, columns, f"{2 * value:,.6g}")
+            _label((value - least) / width, 0, columns, f"{4 * value:,.6g}")
             for value in _round_steps(least, end)
         ]
     return Histogram(found.astype(np.int64).tolist(), labels)
 
 
 def _round_steps(least: float, most: float) -> Iterator[float]:
-    """Yields halves of round numbers in a range: at most `MOST_LABELS`, a round step apart."""
-    rough = 2 * ((most - least) / MOST_LABELS)
+    """Yields quarters of round numbers in a range: at most `MOST_LABELS`, a round step apart."""
+    rough = 4 * ((most - least) / MOST_LABELS)
     power = 10.0 ** math.floor(math.log10(rough))
-    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough) / 2
+    step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough) / 4
     if math.isfinite(step) and step > 0:
         for number in range(math.ceil(least / step), math.floor(most / step) + 1):
             yield number * step
 
+
+_LEAST_RANGE = 1e-9
+"""The smallest range of a histogram, as a share of its largest number: floats are too far apart for
+narrower columns."""
 
 _POWERS = 10.0 ** np.arange(-8, 13)
 _FACTORS = ([1], [1, 3], [1, 2, 5], [1, 2, 3, 5, 7], [1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9])

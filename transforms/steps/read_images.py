@@ -81,7 +81,9 @@ class ReadImages(ImageStep):
         """Raises TypeCheckError if elements of this type cannot be read."""
         kind = pvalueish.element_type
         is_row = isinstance(kind, RowTypeConstraint) or hasattr(kind, "_fields")
-        if not is_row and kind is not ReferenceBatch:
+        # Beam does not take pathlib's paths for os.PathLike[str].
+        is_path = isinstance(kind, type) and issubclass(kind, os.PathLike)
+        if not is_row and not is_path and kind is not ReferenceBatch:
             super().type_check_inputs(pvalueish)
 
     def expand(self, elements: beam.PCollection[Element]) -> beam.PCollection[RawImage]:

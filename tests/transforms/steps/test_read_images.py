@@ -148,6 +148,11 @@ def test_wrong_types_are_found_when_the_pipeline_is_built(element):
         beam.Pipeline() | beam.Create([element]) | ReadImages()
 
 
+def test_a_collection_of_pathlibs_paths_is_taken_when_the_pipeline_is_built(folder):
+    # A runner checks types, and finds one type where all elements are paths.
+    beam.Pipeline() | beam.Create([folder / "cat/0.jpg"]) | ReadImages()
+
+
 def test_its_settings_are_display_data():
     step = ReadImages("photos", "folder")
     assert step.display_data() == {"root": "photos", "label": "folder", "max_bytes": "268435456"}

@@ -68,8 +68,7 @@ def find_files_around(
         ignored: the patterns of files that are left out on purpose.
         kind: the source that would read the folder.
     """
-    contents = {**sketch.names, **sketch.deeper}
-    levels = name_levels(path for path, names in contents.items() if names.images)
+    levels = name_levels(sketch.images)
     siblings = load_source(kind)().siblings
     globs = compile_globs(tuple(ignored))
     found = []
@@ -89,7 +88,7 @@ def find_files_around(
 def _list_files_around(sketch: FolderSketch, folder: str) -> Iterator[str]:
     """Yields the files, but images, around a folder and in folders without images next to it."""
     above = {"", *accumulate(folder.split("/"), posixpath.join)}
-    for at, names in {**sketch.names, **sketch.deeper}.items():
+    for at, names in sketch.contents.items():
         if f"{at}/".startswith(f"{folder}/"):
             continue
         parts = [*accumulate(at.split("/"), posixpath.join)]

@@ -36,7 +36,6 @@ from recordmill.pipeline.configuration.refuse_contradictions import (
 from recordmill.pipeline.configuration.refuse_pairs import (
     find_lists,
     find_pairs_in,
-    list_images_of,
     refuse_pairs,
 )
 from recordmill.pipeline.configuration.refuse_splits import (
@@ -427,7 +426,7 @@ def recognize(
         found = [each for each in found if not _makes_classes(each)] or found
     if len(found) > 1:
         ways = offer_layouts(found, sketch)
-        if both := suggest_pairs_beside(list_images_of(sketch), sketch.split_folders):
+        if both := suggest_pairs_beside(sketch.images, sketch.split_folders):
             ways.append(f"class_folders (pairs of images, each in one record): {flags_of(both)}")
         raise UsageError(
             f"{place} may be meant in {len(ways)} ways, choose one: {'; or '.join(ways)}"
@@ -454,7 +453,7 @@ def _recognize_pairs(
         return None
     listing, pairs = _listing(written), find_pairs_in(sketch, inputs)
     found = None
-    likely = pairs or guess_mask_folders(list_images_of(sketch))
+    likely = pairs or guess_mask_folders(sketch.images)
     lists = find_lists(sketch, likely) if likely else []
     if likely and "image_masks" in kinds:
         source = part_of(written, "source")

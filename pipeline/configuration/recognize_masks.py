@@ -64,7 +64,7 @@ def recognize_masks(
         given: the settings of the source that the user has given.
         inputs: how many inputs share the requests to a store.
     """
-    found = find_mask_pairs(pairs, _list_images(sketch))
+    found = find_mask_pairs(pairs, sketch.images)
     if found is None or not found.leaves_only_tests:
         return None
     ignored = [f"/{escape_glob(each)}" for each in lists]
@@ -94,7 +94,7 @@ def suggest_masks(
         None if second images may be something else, or if their values need a setting that only
         the user knows.
     """
-    images = _list_images(sketch)
+    images = sketch.images
     for seconds in _list_kinds(pairs):
         read = {path: images[path] for path in (*pairs.kept, *seconds) if path in images}
         others = images.keys() - read.keys()
@@ -109,19 +109,17 @@ def suggest_masks(
     return None
 
 
-def _list_images(sketch: FolderSketch) -> dict[str, Sequence[str]]:
-    """Returns the images that were seen in each folder."""
-    contents = {**sketch.names, **sketch.deeper}
-    return {path: each.images for path, each in contents.items() if each.images}
-
-
 def _list_kinds(pairs: Pairs) -> Iterator[tuple[str, ...]]:
-    """Yields all folders of second images, then those that differ in their splits alone."""
+    """Yields all folders of second images, then groups of them that differ in splits alone.
+
+    The masks of each group are read, so no group comes twice.
+    """
     yield pairs.left_out
     kinds: dict[tuple[str, ...], list[str]] = {}
     for path in sorted(pairs.left_out, key=lambda path: "instance" in path.lower()):
         kinds.setdefault(tuple(filterfalse(split_word_of, path.split("/"))), []).append(path)
-    yield from map(tuple, kinds.values())
+    if len(kinds) > 1:
+        yield from map(tuple, kinds.values())
 
 
 def _recognize_found(

@@ -284,7 +284,7 @@ def _may_be_recordings(sketch: FolderSketch, above: str, folders: Sequence[str])
 
 def _are_counted(sketch: FolderSketch, above: str, folders: Sequence[str]) -> bool:
     """Returns whether the images in each folder, and below, are counted through."""
-    contents = {**sketch.names, **sketch.deeper}
+    contents = sketch.contents
     for folder in folders:
         begin = f"{posixpath.join(above, folder)}/"
         for path, names in contents.items():

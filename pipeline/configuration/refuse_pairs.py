@@ -40,7 +40,7 @@ def find_pairs_in(sketch: FolderSketch, inputs: int = 1) -> Pairs | None:
         sketch: the input.
         inputs: how many inputs share the requests to a store.
     """
-    images = {path: without_other_masks(names) for path, names in list_images_of(sketch).items()}
+    images = {path: without_other_masks(names) for path, names in sketch.images.items()}
     return find_pairs(images, make_looker(sketch.root, MOST_READ // inputs))
 
 
@@ -66,7 +66,7 @@ def refuse_pairs(
     """
     pairs = pairs or _find_by_names(sketch)
     if pairs is None and listing.group is None:
-        pairs = _find_views(sketch, list_images_of(sketch))
+        pairs = _find_views(sketch, sketch.images)
     if pairs is None:
         return
     said = "masks and other second images are not stored, and are not classes"
@@ -117,7 +117,7 @@ def _offer_to_store(sketch: FolderSketch, pairs: Pairs, drawn: Recognized | None
 
 def _store_both(sketch: FolderSketch, pairs: Pairs) -> Mapping[str, Any] | None:
     """Returns the settings that store second images with the first ones; None if none would."""
-    images = list_images_of(sketch)
+    images = sketch.images
     if pairs.left_out:
         return suggest_pairs(pairs, images, sketch.split_folders)
     return suggest_pairs_beside(images, sketch.split_folders, not pairs.may_be_single)
@@ -125,7 +125,7 @@ def _store_both(sketch: FolderSketch, pairs: Pairs) -> Mapping[str, Any] | None:
 
 def _has_cityscapes_objects(sketch: FolderSketch) -> bool:
     """Returns whether folders of Cityscapes have masks of objects."""
-    names = chain.from_iterable(list_images_of(sketch).values())
+    names = chain.from_iterable(sketch.images.values())
     is_complete = {"gtFine", "leftImg8bit"} <= {*sketch.top.folders}
     return is_complete and any(name.endswith("_gtFine_instanceIds.png") for name in names)
 
@@ -133,12 +133,6 @@ def _has_cityscapes_objects(sketch: FolderSketch) -> bool:
 def _hold_classes(kept: Sequence[str]) -> bool:
     """Returns whether the sides are around folders of several names, as in `raw/cat`, `raw/dog`."""
     return len({posixpath.basename(path) for path in kept if "/" in path}) > 1
-
-
-def list_images_of(sketch: FolderSketch) -> dict[str, Sequence[str]]:
-    """Returns the images that were seen in each folder."""
-    contents = {**sketch.names, **sketch.deeper}
-    return {path: each.images for path, each in contents.items() if each.images}
 
 
 def _find_views(sketch: FolderSketch, images: Mapping[str, Sequence[str]]) -> Pairs | None:

@@ -135,7 +135,7 @@ def refuse_splits_in_names(sketch: FolderSketch, place: str, class_from: str) ->
     Raises:
         UsageError: there are such names; the text has the flags that keep these splits, or not.
     """
-    contents = {**sketch.names, **sketch.deeper}
+    contents = sketch.contents
     by_folder = {path: _find_split_words(names.images) for path, names in contents.items()}
     total = sum(len(names.images) for names in contents.values())
     words = sorted({word for found_words in by_folder.values() for word in found_words})

@@ -158,6 +158,16 @@ class FolderSketch:
         """The contents of the input itself."""
         return self.at("")
 
+    @property
+    def contents(self) -> dict[str, Names]:
+        """The contents of all folders that were read, by path."""
+        return {**self.names, **self.deeper}
+
+    @property
+    def images(self) -> dict[str, Sequence[str]]:
+        """The images that were seen in each folder that has some."""
+        return {path: each.images for path, each in self.contents.items() if each.images}
+
     def at(self, folder: str) -> Names:
         """Returns the contents of a folder; empty if it was not read."""
         return self.names.get(folder, Names())

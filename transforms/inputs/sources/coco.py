@@ -382,7 +382,7 @@ def _find_roots(sketch: FolderSketch, image: str) -> Iterator[str]:
     """Yields the folders from which the path of an image leads to a file that was seen."""
     folder, name = posixpath.split(image)
     inner = f"/{folder}" if folder else ""
-    for path, names in {**sketch.names, **sketch.deeper}.items():
+    for path, names in sketch.contents.items():
         is_there = name in names.files and f"/{path}".endswith(inner)
         if name and is_there and not is_telling(path):
             yield f"/{path}".removesuffix(inner).strip("/")
@@ -420,7 +420,7 @@ def _fill(template: str, words: Iterable[str]) -> list[str]:
 
 def _holds(sketch: FolderSketch, folders: Iterable[str], image: str) -> bool:
     """Returns whether one of these folders has an image of that name."""
-    contents = {**sketch.names, **sketch.deeper}
+    contents = sketch.contents
     return any(
         name in contents.get(at, Names()).files
         for at, name in (posixpath.split(posixpath.join(folder, image)) for folder in folders)

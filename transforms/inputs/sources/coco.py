@@ -117,9 +117,7 @@ class Coco(AnnotationSource):
     @property
     def remedies(self) -> Mapping[str, str]:
         """For missing images."""
-        return {
-            "vanished": f"correct source.images, which is {self.images!r}, a folder below the input"
-        }
+        return advise_on_images(self.images)
 
     @property
     def siblings(self) -> Mapping[str, str]:
@@ -266,6 +264,11 @@ def _annotation_files(sketch: FolderSketch, folder: str) -> tuple[str, ...]:
     if not any(map(_looks_like_coco, heads.values())):
         return ()
     return tuple(name for name, head in heads.items() if not head or _looks_like_coco(head))
+
+
+def advise_on_images(images: str) -> Mapping[str, str]:
+    """Returns what to do about missing images, by reason, if `source.images` has this value."""
+    return {"vanished": f"correct source.images, which is {images!r}, a folder below the input"}
 
 
 def is_panoptic(sketch: FolderSketch, folder: str, name: str) -> bool:

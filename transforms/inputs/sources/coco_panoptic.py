@@ -17,7 +17,12 @@ from recordmill.transforms.inputs.image_names import find_other_place
 from recordmill.transforms.inputs.named_files import DataFile, find_named_file, key_of
 from recordmill.transforms.inputs.panoptic_annotations import PanopticAnnotations, read_panoptic
 from recordmill.transforms.inputs.patterns import check_template, compile_pattern
-from recordmill.transforms.inputs.sources.coco import images_of, is_panoptic, pattern_of
+from recordmill.transforms.inputs.sources.coco import (
+    advise_on_images,
+    images_of,
+    is_panoptic,
+    pattern_of,
+)
 from recordmill.transforms.inputs.sources.source import AnnotationSource
 
 
@@ -88,9 +93,7 @@ class CocoPanoptic(AnnotationSource):
     @property
     def remedies(self) -> Mapping[str, str]:
         """For missing images."""
-        return {
-            "vanished": f"correct source.images, which is {self.images!r}, a folder below the input"
-        }
+        return advise_on_images(self.images)
 
     @property
     def siblings(self) -> Mapping[str, str]:

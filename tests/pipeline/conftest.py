@@ -25,9 +25,11 @@ from PIL import Image, ImageEnhance
 from summary_schema import check_summary
 
 from benchmarks.photographs import photograph
+from recordmill.imaging import prepare
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.features import Example
+from recordmill.transforms.records import convert_image
 
 REPO = Path(__file__).parents[2]
 
@@ -186,6 +188,19 @@ class Conversion:
         assert run
         # The last line is the digest of all others.
         return before + after.partition("</section>")[2].rpartition("\n<!--")[0]
+
+
+@pytest.fixture
+def decoded(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The images that were prepared since the list was last emptied."""
+    calls = list[bytes]()
+
+    def counted(data: bytes, *arguments: Any, **options: Any) -> prepare.PreparedImage:
+        calls.append(data)
+        return prepare.prepare_image(data, *arguments, **options)
+
+    monkeypatch.setattr(convert_image, "prepare_image", counted)
+    return calls
 
 
 @pytest.fixture(scope="session")

@@ -10,9 +10,7 @@ import pytest
 from PIL import Image
 
 from recordmill import storage
-from recordmill.imaging import prepare
 from recordmill.pipeline.verify import main as verify
-from recordmill.transforms.records import convert_image
 from tests.pipeline.conftest import encode_picture
 
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
@@ -85,19 +83,6 @@ def collection(request, tmp_path):
         write(root / "list.csv", "\n".join(rows))
         write(root / "colors.txt", TABLE)
     return (OBJECTS if request.param == "objects" else SEMANTIC), root, folder
-
-
-@pytest.fixture
-def decoded(monkeypatch):
-    """The images that were prepared since the list was last emptied."""
-    calls = []
-
-    def counted(data, *arguments, **options):
-        calls.append(data)
-        return prepare.prepare_image(data, *arguments, **options)
-
-    monkeypatch.setattr(convert_image, "prepare_image", counted)
-    return calls
 
 
 def contents(done):

@@ -20,7 +20,6 @@ from hypothesis import strategies as st
 
 from benchmarks.photographs import with_exif
 from recordmill import storage
-from recordmill.imaging import prepare
 from recordmill.schemas.dataset.record_index import (
     SECTION_BYTES,
     UNKNOWN,
@@ -65,19 +64,6 @@ def photos(tmp_path, picture):
         write(folder, f"cat/{number}.jpg", picture(("cat", number)))
         write(folder, f"dog/{number}.png", picture(("dog", number), kind="PNG"))
     return folder
-
-
-@pytest.fixture
-def decoded(monkeypatch):
-    """The number of images that were prepared since it was last emptied."""
-    calls = []
-
-    def counted(data, *arguments, **options):
-        calls.append(data)
-        return prepare.prepare_image(data, *arguments, **options)
-
-    monkeypatch.setattr(convert_image, "prepare_image", counted)
-    return calls
 
 
 @pytest.fixture

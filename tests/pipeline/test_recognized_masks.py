@@ -205,6 +205,33 @@ def test_slopes_of_16_bits_do_not_look_like_masks(convert, tmp_path):
     assert "images and masks hold images of the same names" in done.stderr
 
 
+@pytest.mark.parametrize("largest", [3, 26_003])
+@pytest.mark.parametrize(
+    ("image", "mask"),
+    [
+        ("leftImg8bit/train/a/{}_leftImg8bit.png", "gtFine/train/a/{}_gtFine_instanceIds.png"),
+        ("images/{}.png", "instances/{}.png"),
+        ("JPEGImages/{}.png", "SegmentationObject/{}.png"),
+    ],
+)
+def test_numbers_of_objects_are_not_taken_for_ids_of_classes(
+    convert, tmp_path, image, mask, largest
+):
+    for n in range(6):
+        numbers = np.zeros(SIZE[::-1], np.uint8 if largest < 256 else np.uint16)
+        numbers[4:20, 4 : 20 + n] = largest
+        drawn = encode(Image.fromarray(numbers), "PNG")
+        for form, data in ((image, encode_picture(n, SIZE)), (mask, drawn)):
+            path = tmp_path / "in" / form.format(f"a_{n}")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+    done = convert(tmp_path / "in")
+    assert done.code == 2
+    assert "image_masks" not in done.stderr
+    offers_objects = "--config configs/cityscapes_objects.yaml" in done.stderr
+    assert offers_objects == image.startswith("leftImg8bit")
+
+
 def test_a_list_names_the_classes(convert, tmp_path):
     write(tmp_path / "in", lambda n: draw_mask(n, (0, 2, 255), SIZE))
     (tmp_path / "in/codes.txt").write_text("void\ncar\ntree\n", encoding="utf-8")

@@ -31,6 +31,9 @@ _LEAST_PAIRED = 0.9
 _PREDICTED = re.compile("pred(ict|s?$|s?[^a-z])", re.IGNORECASE)
 """What is in the names of masks that a model has drawn: they are not what others learn from."""
 
+_OTHER_VALUES = DEPTH_WORDS | {"instance", "instances", "segmentationobject"}
+"""Words, in lower case, for second images whose values are measured, or number objects."""
+
 _CITIES = "leftimg8bit"
 """Cityscapes' folder of images, in which folders are cities, not classes."""
 
@@ -129,7 +132,7 @@ def find_mask_pairs(
     others = sum(len(images) for folder, images in folders.items() if folder not in without)
     if len(paired) < _LEAST_PAIRED * others:
         return None
-    if _PREDICTED.search(known[0].masks) or _are_depths(known[0]):
+    if _PREDICTED.search(known[0].masks) or _have_other_values(known[0]):
         return None
     return MaskPairs(
         known[0].images,
@@ -160,10 +163,16 @@ def _find_forms(pairs: Sequence[_MaskPair], role: _FolderRole) -> list[_PathForm
     return known if len(known) == len(forms) and are_alike else []
 
 
-def _are_depths(forms: _PathForms) -> bool:
-    """Returns whether a word for measurements tells second images from the first."""
-    firsts = words_in([forms.images])
-    return not DEPTH_WORDS.isdisjoint(words_in([forms.masks]) - firsts)
+def _have_other_values(forms: _PathForms) -> bool:
+    """Returns whether a word for values other than ids of classes is in the second paths alone.
+
+    Folders count as a whole, too: `SegmentationObject` is two words.
+    """
+    firsts, seconds = (
+        words_in([path]) | {part.lower() for part in path.split("/")}
+        for path in (forms.images, forms.masks)
+    )
+    return not _OTHER_VALUES.isdisjoint(seconds - firsts)
 
 
 def guess_mask_folders(folders: Mapping[str, Sequence[str]]) -> Pairs | None:

@@ -43,11 +43,21 @@ def new_pipeline() -> "EagerPipeline | beam.Pipeline":
 def assert_that(
     collection: "EagerCollection | beam.PCollection", matcher: Callable[[list[Any]], object]
 ) -> None:
-    """Beam's `assert_that`, for a collection of `new_pipeline()`."""
+    """Beam's `assert_that`, for a collection of `new_pipeline()`; the matcher may fill a list."""
     if isinstance(collection, EagerCollection):
         collection.pipeline.check(lambda: matcher(collection.elements))
     else:
-        util.assert_that(collection, matcher)
+        _matchers.append(matcher)
+        util.assert_that(collection, partial(_match, len(_matchers) - 1))
+
+
+_matchers: list[Callable[[list[Any]], object]] = []
+"""The matchers of pipelines on DirectRunner, which works in this process, but with pickled copies
+of what it is given."""
+
+
+def _match(number: int, elements: list[Any]) -> None:
+    _matchers[number](elements)
 
 
 class EagerPipeline:

@@ -12,7 +12,9 @@ import apache_beam as beam
 import orjson
 from apache_beam.io.fileio import ReadableFile
 from apache_beam.metrics import Metrics
+from apache_beam.typehints.native_type_compatibility import convert_to_beam_type
 from apache_beam.typehints.row_type import RowTypeConstraint
+from apache_beam.typehints.typehints import UnionConstraint, is_consistent_with
 
 from recordmill import storage
 from recordmill.schemas.image_ref import Content, ImageRef, Notice
@@ -80,15 +82,23 @@ class ReadImages(ImageStep):
     def type_check_inputs(self, pvalueish: Any) -> None:
         """Raises TypeCheckError if elements of this type cannot be read."""
         kind = pvalueish.element_type
-        is_row = isinstance(kind, RowTypeConstraint) or hasattr(kind, "_fields")
-        # Beam does not take pathlib's paths for os.PathLike[str].
-        is_path = isinstance(kind, type) and issubclass(kind, os.PathLike)
-        if not is_row and not is_path and kind is not ReferenceBatch:
+        kinds = kind.union_types if isinstance(kind, UnionConstraint) else {kind}
+        if not all(map(_may_be_read, kinds)):
             super().type_check_inputs(pvalueish)
 
     def expand(self, elements: beam.PCollection[Element]) -> beam.PCollection[RawImage]:
         """Adds the step to a pipeline."""
         return self.divide(elements, "Read", self._work, RawImage)
+
+
+def _may_be_read(kind: Any) -> bool:
+    """Returns whether Beam's type of an element is one of those that are read."""
+    if isinstance(kind, RowTypeConstraint) or hasattr(kind, "_fields") or kind is ReferenceBatch:
+        return True
+    # Beam does not take pathlib's paths for os.PathLike[str].
+    if isinstance(kind, type) and issubclass(kind, os.PathLike):
+        return True
+    return is_consistent_with(kind, convert_to_beam_type(Element))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,5 @@
 import hashlib
+from pathlib import Path
 from typing import NamedTuple
 
 import apache_beam as beam
@@ -128,7 +129,9 @@ def test_what_cannot_be_read_is_rejected(folder, run_step):
 
 
 def test_another_element_is_an_error(run_step):
-    with pytest.raises(TypeError, match="ReadImages cannot read a int: give it paths, files of"):
+    # A runner refuses it by its type, before the step sees it.
+    refused = "ReadImages cannot read a int: give it paths, files of|violation at ReadImages"
+    with pytest.raises((TypeError, TypeCheckError), match=refused):
         run_step([3], ReadImages())
 
 
@@ -148,9 +151,23 @@ def test_wrong_types_are_found_when_the_pipeline_is_built(element):
         beam.Pipeline() | beam.Create([element]) | ReadImages()
 
 
-def test_a_collection_of_pathlibs_paths_is_taken_when_the_pipeline_is_built(folder):
-    # A runner checks types, and finds one type where all elements are paths.
-    beam.Pipeline() | beam.Create([folder / "cat/0.jpg"]) | ReadImages()
+@pytest.mark.parametrize(
+    "elements",
+    [
+        [Path("a.jpg")],
+        [Path("a.jpg"), "b.jpg"],
+        ["a.jpg", {"uri": "b.jpg"}, ("c", b"bytes"), Row("d", b"bytes", 1), beam.Row(uri="e.jpg")],
+        [ImageRef("k", "a.jpg", 9), ReferenceBatch.of([])],
+    ],
+)
+def test_mixed_elements_are_taken_when_the_pipeline_is_built(elements):
+    # A runner checks types, and finds one type for all elements, often a union.
+    beam.Pipeline() | beam.Create(elements) | ReadImages()
+
+
+def test_one_wrong_type_among_others_is_found_when_the_pipeline_is_built():
+    with pytest.raises(TypeCheckError, match="Input type hint violation at ReadImages"):
+        beam.Pipeline() | beam.Create(["a.jpg", 3]) | ReadImages()
 
 
 def test_its_settings_are_display_data():

@@ -80,7 +80,8 @@ def test_a_function_changes_pixels_or_rejects(draw, run_step):
 def test_a_function_that_fails_raises_with_its_own_error(draw, run_step):
     with pytest.raises(FunctionError, match="own_steps:fail failed on a") as raised:
         run_step([RawImage("a", draw(1))], ReencodeImages(ImageSettings(function="own_steps:fail")))
-    assert repr(raised.value.__cause__) == "KeyError('x')"
+    # A runner raises a copy, whose cause is in its text alone.
+    assert "KeyError: 'x'" in str(raised.value)
 
 
 def test_settings_of_a_dataset_filter(draw, run_step):

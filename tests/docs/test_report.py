@@ -9,14 +9,8 @@ import pytest
 from make_settings import make_settings
 from PIL import Image
 
-from recordmill.reading.report.image_statistics import (
-    MOST_BYTES,
-    MOST_CLASSES,
-    MOST_DRAWN_ON,
-    MOST_IMAGES,
-    MOST_RECORDS,
-    MOST_SHARDS,
-)
+from recordmill.reading.report.image_statistics import MOST_BYTES, MOST_RECORDS, MOST_SHARDS
+from recordmill.reading.report.thumbnails import MOST_CLASSES, MOST_DRAWN_ON, MOST_IMAGES
 from recordmill.reading.report.write_report import MOST_BARS, SMALLEST_BARS
 from recordmill.transforms.publishing.companions.describe_dataset import MOST_SHARDS_SHOWN
 from recordmill.transforms.publishing.duplicates import MOST_BITS, MOST_LISTED, MOST_PAIRS

@@ -20,10 +20,10 @@ import orjson
 
 from recordmill import storage
 from recordmill.annotations.kinds import list_stored, name_owners
-from recordmill.annotations.shapes import Shape, color_of_class
-from recordmill.imaging.previews import as_data_uri, draw_layer
+from recordmill.annotations.shapes import color_of_class
 from recordmill.reading.dataset import Dataset, describe_by_marker, open_dataset
-from recordmill.reading.report import charts, image_statistics
+from recordmill.reading.report import charts, image_statistics, thumbnails
+from recordmill.reading.report.thumbnails import DrawnPicture
 from recordmill.schemas.dataset.file_names import (
     CONFIGURATION,
     DUPLICATES,
@@ -85,13 +85,18 @@ class ReportContents:
 
     @property
     def drawn(self) -> list[str]:
-        """What is drawn on images, in the plural: the annotations that records may have."""
-        stored = list_stored({feature.field for feature in self.dataset.features})
-        return [
-            plural_of(kind.unit)
-            for kind in stored
-            if kind.follows_pixels and kind.name in self.marker.annotations
-        ]
+        """What is drawn on images; see `name_drawn`."""
+        return name_drawn(self.dataset)
+
+
+def name_drawn(dataset: Dataset) -> list[str]:
+    """Names what is drawn on images, in the plural: the annotations that records may have."""
+    stored = list_stored({feature.field for feature in dataset.features})
+    return [
+        plural_of(kind.unit)
+        for kind in stored
+        if kind.follows_pixels and kind.name in dataset.marker.annotations
+    ]
 
 
 def read_contents(dataset: Dataset, marker: Marker) -> ReportContents:
@@ -114,7 +119,7 @@ def read_contents(dataset: Dataset, marker: Marker) -> ReportContents:
     )
     images = chain.from_iterable(group.images[:MOST_OF_GROUP] for group in found.groups)
     named = {(image.split, image.key) for image in images}
-    wanted = image_statistics.choose_samples(+marker.class_counts, bool(found.drawn))
+    wanted = thumbnails.choose_samples(+marker.class_counts, bool(found.drawn))
     return replace(
         found, statistics=image_statistics.gather_statistics(dataset.shards, wanted, named)
     )
@@ -165,9 +170,6 @@ MOST_BETWEEN = 1_000
 """The most classes with a bar between the largest and the smallest, which a click shows."""
 
 MOST_SIZES_SHOWN = 6
-
-MOST_SHAPES = 100
-"""The most shapes that are drawn on one picture."""
 
 
 def write_report(folder: str, marker: Marker | None = None) -> str:
@@ -335,37 +337,6 @@ class ObjectCharts:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class DrawnPicture:
-    """A picture with what is drawn over it.
-
-    Attributes:
-        uri: the JPEG as a `data:` URI.
-        width: its width in pixels; 0 if nothing is drawn over it.
-        height: its height in pixels.
-        layers: transparent pictures of the same size, as `data:` URIs, one for each region.
-        shapes: the shapes, at most `MOST_SHAPES`.
-    """
-
-    uri: str
-    width: int = 0
-    height: int = 0
-    layers: tuple[str, ...] = ()
-    shapes: tuple[Shape, ...] = ()
-
-    @classmethod
-    def of(cls, picture: image_statistics.Thumbnail) -> Self:
-        """Draws the regions of a picture's shapes as layers."""
-        shapes, size = picture.shapes[:MOST_SHAPES], (picture.width, picture.height)
-        layers = (
-            draw_layer(shape.region, color_of_class(shape.class_id), size)
-            for shape in shapes
-            if shape.region is not None
-        )
-        uris = tuple(as_data_uri(layer, "png") for layer in layers)
-        return cls(picture.uri, *size, uris, shapes)
-
-
 def _show_pictures(contents: ReportContents) -> dict[str, Any]:
     """Returns the contact sheet, by class, and the groups of duplicates.
 
@@ -373,11 +344,11 @@ def _show_pictures(contents: ReportContents) -> dict[str, Any]:
     """
     dataset, statistics = contents.dataset, contents.statistics
     if contents.drawn:
-        side = image_statistics.SIDE_DRAWN_ON
+        side = thumbnails.SIDE_DRAWN_ON
     else:
-        side = image_statistics.SIDE
+        side = thumbnails.SIDE
     samples = [*chain.from_iterable(statistics.samples.values())]
-    pictures = image_statistics.make_thumbnails(dataset, samples, side)
+    pictures = thumbnails.make_thumbnails(dataset, samples, side)
     shown = (
         {"picture": picture and DrawnPicture.of(picture), "key": row.key}
         for picture, (_, row) in zip(pictures, samples, strict=True)
@@ -385,7 +356,7 @@ def _show_pictures(contents: ReportContents) -> dict[str, Any]:
     sheet = {
         name: [*islice(shown, len(places))] for name, places in statistics.samples.items() if places
     }
-    of_groups = image_statistics.make_thumbnails(dataset, [*statistics.named.values()], side)
+    of_groups = thumbnails.make_thumbnails(dataset, [*statistics.named.values()], side)
     named = {
         place: picture and DrawnPicture.of(picture)
         for place, picture in zip(statistics.named, of_groups, strict=True)

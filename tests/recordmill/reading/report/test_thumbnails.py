@@ -11,8 +11,8 @@ from write_shard import write_shard
 
 from recordmill.annotations.shapes import Shape
 from recordmill.reading.dataset import Dataset, StoredShard
-from recordmill.reading.report import image_statistics
-from recordmill.reading.report.image_statistics import (
+from recordmill.reading.report import thumbnails
+from recordmill.reading.report.thumbnails import (
     MOST_CLASSES,
     MOST_DRAWN_ON,
     MOST_IMAGES,
@@ -167,20 +167,20 @@ def test_raw_pixels_are_shown_by_their_shape(shard, channels, color):
 
 def test_a_store_is_asked_for_several_images_at_once(shard, draw_file, monkeypatch):
     places = shard([draw_file((1, 2, 3))] * 8)
-    all_asked, read = threading.Barrier(8, timeout=20), image_statistics.storage.read_range
+    all_asked, read = threading.Barrier(8, timeout=20), thumbnails.storage.read_range
 
     def read_with_others(*wanted):
         all_asked.wait()
         return read(*wanted)
 
-    monkeypatch.setattr(image_statistics.storage, "read_range", read_with_others)
-    monkeypatch.setattr(image_statistics.storage, "is_local", lambda path: False)
+    monkeypatch.setattr(thumbnails.storage, "read_range", read_with_others)
+    monkeypatch.setattr(thumbnails.storage, "is_local", lambda path: False)
     assert all(thumbnails_of(places))
 
 
 def test_a_compressed_shard_is_read_from_its_start_and_not_far(shard, draw_file, monkeypatch):
     places = shard([draw_file((1, 2, 3))] * 5, "gzip")
-    monkeypatch.setattr(image_statistics, "MOST_UNPACKED", places[3][1].offset)
+    monkeypatch.setattr(thumbnails, "MOST_UNPACKED", places[3][1].offset)
     uris = thumbnails_of(places, compression="gzip")
     assert [bool(uri) for uri in uris] == [True, True, True, False, False]
 

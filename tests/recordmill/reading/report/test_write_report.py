@@ -18,8 +18,8 @@ from recordmill.reading.report.image_statistics import (
     ImageStatistics,
     ObjectPlaces,
     StoredValues,
-    Thumbnail,
 )
+from recordmill.reading.report.thumbnails import Thumbnail
 from recordmill.reading.report.write_report import (
     ReportContents,
     describe_classes,
@@ -361,7 +361,7 @@ def evil_dataset(tmp_path):
 def with_pictures(monkeypatch):
     """Every image has a picture, wherever it may be."""
     monkeypatch.setattr(
-        module.image_statistics,
+        module.thumbnails,
         "make_thumbnails",
         lambda _, places, side=0: [Thumbnail("data:image/jpeg;base64,AAAA", 9, 9)] * len(places),
     )
@@ -502,24 +502,20 @@ def test_boxes_are_drawn_over_their_picture_with_the_color_and_name_of_their_cla
     )
     picture = Thumbnail("data:image/jpeg;base64,AAAA", 40, 20, shapes)
     monkeypatch.setattr(
-        module.image_statistics, "make_thumbnails", lambda _, places, side: [picture] * len(places)
+        module.thumbnails, "make_thumbnails", lambda _, places, side: [picture] * len(places)
     )
     place = (StoredShard("train", "", ""), row_from_json({**EVIL_ROW, "key": "a.jpg"}))
     statistics = ImageStatistics(samples={"cat": [place]})
     parsed = page(make({"train": {"cat": 1}}, statistics))
-    (box,) = [
-        each
-        for tag, each in parsed.elements
-        if tag == "rect" and "style" not in each and "fill" not in each
-    ]
-    assert box == {"x": "10.0", "y": "10.0", "width": "20.0", "height": "10.0"}
+    (box,) = [each for tag, each in parsed.elements if tag == "rect" and each.get("fill") == "none"]
+    assert [box[side] for side in ("x", "y", "width", "height")] == ["10.0", "10.0", "20.0", "10.0"]
     assert EVIL[0] in parsed.text
     (line,) = [each for tag, each in parsed.elements if tag == "line"]
-    assert line == {"x1": "20.0", "y1": "10.0", "x2": "40.0", "y2": "10.0"}
-    points = [each.get("class") for tag, each in parsed.elements if tag == "circle"]
-    assert points == [None, "hidden"]
-    colors = [each["style"] for tag, each in parsed.elements if tag == "g"]
-    assert colors == [f"--c:{color_of_class(number)}" for number in (1, 2, 3, 3)]
+    assert [line[end] for end in ("x1", "y1", "x2", "y2")] == ["20.0", "10.0", "40.0", "10.0"]
+    points = [each.get("fill") for tag, each in parsed.elements if tag == "circle"]
+    assert points == [None, "none"]
+    colors = [(each["fill"], each["stroke"]) for tag, each in parsed.elements if tag == "g"]
+    assert colors == [(color_of_class(number),) * 2 for number in (1, 2, 3, 3)]
     names = [each["style"] for tag, each in parsed.elements if each.get("class") == "region"]
     assert names == [f"--c:{color_of_class(number)}" for number in (2, 3)]
     layers = [each["href"] for tag, each in parsed.elements if tag == "image"]

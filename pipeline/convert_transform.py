@@ -18,6 +18,7 @@ from recordmill.pipeline.configuration import preflight
 from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LaunchOptions
 from recordmill.pipeline.job import Job
 from recordmill.pipeline.terminal import Terminal
+from recordmill.reading.report.draw_samples import draw_samples
 from recordmill.reading.report.write_report import write_report
 from recordmill.schemas.dataset.file_names import REJECTED
 from recordmill.schemas.dataset.outcome import Outcome
@@ -40,6 +41,7 @@ from recordmill.transforms.planning.run_inputs import RunInputs
 from recordmill.transforms.planning.run_plan import RunPlan, dataset_to_convert
 from recordmill.transforms.planning.runs import RunSettings
 from recordmill.transforms.publish_dataset import PublishDataset, publish
+from recordmill.transforms.publishing.companions.run_reports import Reporters
 from recordmill.transforms.summarize_images import SummarizeImages
 
 OnFailure = Literal["raise", "emit"]
@@ -311,9 +313,10 @@ def _convert(
     planned = summary | PlanShards(settings, job.recipe, run, selection, earlier, given)
     claimed = planned | ClaimOutput(run)
     plan = AsSingleton(claimed)
+    reporters = Reporters(write_report, draw_samples)
     if run.preview:  # a pipeline without the steps that write starts sooner
         nothing = inputs.pipeline | "WriteNothing" >> beam.Create([FinishedShards()])
-        report = beam.Map(publish, plan, settings, run, write_report, copies=())
+        report = beam.Map(publish, plan, settings, run, reporters, copies=())
         return nothing | "ReportPlan" >> report, plan
     dataset = AsSingleton(claimed | "TakeDataset" >> beam.Map(dataset_to_convert))
     if run.writer == "beam":  # pixels flow
@@ -325,7 +328,7 @@ def _convert(
         # ((split, index), batches): the one shuffle.
         shards = refs | ShuffleReferences(settings, dataset)
         finished = shards | ConvertShards(settings, run, plan)  # one report per finished shard
-    return finished | PublishDataset(settings, run, plan, write_report), plan
+    return finished | PublishDataset(settings, run, plan, reporters), plan
 
 
 def _find_earlier(pipeline: beam.Pipeline, job: Job) -> Any:

@@ -138,21 +138,22 @@ if TYPE_CHECKING:
 def load_template(package: str, file: str, /, **filters: Callable[..., str]) -> "Template":
     """Loads a template, with filters for counts and names, and the given ones.
 
-    HTML is escaped. In other documents, the line break after a block tag is dropped.
+    HTML and SVG are escaped. In other documents, the line break after a block tag is dropped.
 
     Args:
         package: the package that the file is in.
-        file: its name; if it ends in `.html.jinja`, the document is HTML.
+        file: its name, which ends in `.html.jinja` if the document is HTML, and in `.svg.jinja` if
+            it is SVG.
         filters: by name.
     """
     # Imported here: it takes 0.07 s, and most processes write no document.
     import jinja2
 
-    is_html = file.endswith(".html.jinja")
+    is_markup = file.endswith((".html.jinja", ".svg.jinja"))
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(package, ""),
-        autoescape=is_html,
-        trim_blocks=not is_html,
+        autoescape=is_markup,
+        trim_blocks=not is_markup,
         keep_trailing_newline=True,
         undefined=jinja2.StrictUndefined,
     )

@@ -60,8 +60,9 @@ from recordmill.transforms.publishing.companions.describe_dataset import (
     note_background,
 )
 from recordmill.transforms.publishing.companions.run_reports import (
-    WriteReport,
+    Reporters,
     add_report,
+    draw_card,
     show_failure,
 )
 from recordmill.transforms.publishing.contract import find_breaches
@@ -91,7 +92,7 @@ def publish(
     plan: RunPlan,
     settings: DatasetSettings,
     run: runs.RunSettings,
-    write_report: WriteReport,
+    reporters: Reporters,
     copies: Iterable[Copies],
 ) -> Outcome:
     """Carries out the plan with the finished shards, and writes the outcome file.
@@ -104,18 +105,18 @@ def publish(
         plan: the plan.
         settings: what the dataset is.
         run: where and how this run works.
-        write_report: writes the report of the dataset in a folder.
+        reporters: make the report, and the pictures of the data card.
         copies: the images whose bytes occur several times, by shard.
     """
     run.progress.enter("publishing")
     plan = replace(plan, notes=(*plan.notes, *note_damaged(finished)))
-    end = _Publication(finished, copies, plan, settings, run, write_report).carry_out()
+    end = _Publication(finished, copies, plan, settings, run, reporters).carry_out()
     outcome = end.outcome
     if (numbers := outcome.dataset) and not run.preview:
         version = numbers.version or plan.decision.version
         folder = plan.decision.at(run.output, version).output
         if settings.report and not (version and storage.is_link(folder)):
-            outcome = add_report(outcome, numbers, folder, end.marker, write_report)
+            outcome = add_report(outcome, numbers, folder, end.marker, reporters.write_report)
         if version:
             outcome = _make_current(outcome, run.output, version)
             with suppress(OSError):  # the next run deletes it
@@ -179,7 +180,7 @@ class _Publication:
     plan: RunPlan
     settings: DatasetSettings
     run: runs.RunSettings
-    write_report: WriteReport
+    reporters: Reporters
 
     def carry_out(self) -> _End:
         """Carries out the plan, and cleans up.
@@ -336,9 +337,11 @@ class _Publication:
             return self._show_failure(failure, lambda: staged)
         old = None if replaced is None else replaced.marker
         notes += [*note_renamed(old, marker), *note_reuse(finished, self.plan)]
+        samples, unmade = draw_card(staged, self.reporters.draw_samples)
+        notes += unmade
         marker = staged_dataset.stage_dataset(
             staged,
-            describe_dataset(staged),
+            describe_dataset(staged, samples),
             self.plan,
             run,
             (*self.plan.notes, *notes),
@@ -388,7 +391,9 @@ class _Publication:
         """Adds a report of what was converted to a failure, unless the user wants none."""
         if not self.settings.report:
             return end
-        shown = show_failure(end.outcome, describe, self.plan, self.run, self.write_report)
+        shown = show_failure(
+            end.outcome, describe, self.plan, self.run, self.reporters.write_report
+        )
         return replace(end, outcome=shown)
 
     def _compare_with_limits(self, ledger: Ledger) -> _End | None:
@@ -608,13 +613,13 @@ class PublishDataset(beam.PTransform):
         settings: what the dataset is.
         run: where and how this run works.
         plan: the `RunPlan`, as a side input.
-        write_report: writes the report of the dataset in a folder.
+        reporters: make the report, and the pictures of the data card.
     """
 
     settings: DatasetSettings
     run: runs.RunSettings
     plan: Any
-    write_report: WriteReport
+    reporters: Reporters
 
     def expand(self, reports: beam.PCollection[Any]) -> beam.PCollection[Outcome]:
         """Turns ShardReports or FinishedShards into exactly one Outcome, in any case."""
@@ -627,6 +632,6 @@ class PublishDataset(beam.PTransform):
             self.plan,
             self.settings,
             self.run,
-            self.write_report,
+            self.reporters,
             copies,
         )

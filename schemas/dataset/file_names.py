@@ -32,7 +32,10 @@ REPORT = "report.html"
 """The report for people, if the settings request it. It is made from the published dataset; no
 marker lists it."""
 
-FOR_PEOPLE = frozenset({"README.md", "croissant.json", REPORT})
+SAMPLES = "samples.svg"
+"""Pictures that the data card shows, if the settings request a report."""
+
+FOR_PEOPLE = frozenset({"README.md", "croissant.json", REPORT, SAMPLES})
 """Files that people edit by hand (a license, a citation), and that no reader of records needs."""
 
 REPORT_DATA = "report.json"
@@ -53,6 +56,7 @@ COMPANIONS = (
     "dataset_info.json",
     "features.json",
     "label_map.pbtxt",
+    SAMPLES,
     "schema.pbtxt",
 )
 """Names of descriptions in an output. If the dataset there does not list one, the file is a

@@ -384,7 +384,7 @@ class DatasetSettings:
         expect: what the dataset must be like to be published; see docs/change.md.
         analyze: whether `transform_fn/` is made, for training and serving with TensorFlow. Needs
             `images.check: decode` and a split called `train`.
-        report: whether `report.html` is added to the dataset.
+        report: whether `report.html`, and pictures for the data card, are added to the dataset.
         license: the dataset's license: a name, an SPDX identifier or a URL.
         creator: the person or organization that made the dataset.
         version: the dataset's version, three numbers such as `1.2.0`.

@@ -178,7 +178,7 @@ def test_images_that_must_not_be_there_are_found_after_the_same_command(
     place_output(name)
     again(name, "--overwrite")
     key, sidecar, others = {
-        "classes": ("dog/gray.png", "train-00000-of-00001", ["report.html"]),
+        "classes": ("dog/gray.png", "train-00000-of-00001", ["report.html", "samples.svg"]),
         "boxes": ("val/d.jpg", "validation-00000-of-00001", []),
     }[name]
     Path("list.txt").write_text(f"key:{key}\n")

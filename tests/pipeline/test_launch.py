@@ -223,7 +223,8 @@ def test_without_places_the_sample_is_converted(tmp_path, monkeypatch, capsys):
         "README.md", "config.yaml", "croissant.json", "dataset_info.json", "duplicates.jsonl",
         "features.json", "image.class.label.labels.txt", "labels.txt", "recordmill.json",
         "records.index", "records.versions", "rejected.jsonl", "report.html", "report.json",
-        "schema.pbtxt", "sidecars", "test-00000-of-00001.tfrecord", "train-00000-of-00001.tfrecord",
+        "samples.svg", "schema.pbtxt", "sidecars", "test-00000-of-00001.tfrecord",
+        "train-00000-of-00001.tfrecord",
     ]  # fmt: skip
 
 

@@ -152,7 +152,7 @@ def test_what_can_be_seen_of_rejected_files_is_shown(convert, class_folders, tmp
 def test_without_a_report_everything_else_is_the_same(convert, photos, tmp_path):
     whole = convert(photos)
     plain = convert(photos, settings={"report": False}, output=tmp_path / "plain")
-    assert whole.files - plain.files == {"report.html", "report.json"}
+    assert whole.files - plain.files == {"report.html", "report.json", "samples.svg"}
     assert plain.files < whole.files
     assert plain.deterministic_files == whole.deterministic_files
     assert plain.marker["plan"]["id"] == whole.marker["plan"]["id"]

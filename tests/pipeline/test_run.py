@@ -67,7 +67,8 @@ def test_a_dataset_is_its_files_and_nothing_else(dataset):
         f"{split}-0000{index}-of-00002.tfrecord" for split in ("train", "test") for index in (0, 1)
     }
     sidecars = {f"sidecars/{name}.jsonl" for name in shards}
-    described = {"README.md", "croissant.json", "schema.pbtxt", "report.html", "report.json"}
+    described = {"README.md", "croissant.json", "schema.pbtxt"}
+    described |= {"report.html", "report.json", "samples.svg"}
     described |= {
         "records.index",
         "records.versions",

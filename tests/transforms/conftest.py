@@ -15,6 +15,7 @@ from PIL import Image
 
 from recordmill import storage
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
+from recordmill.reading.report.draw_samples import draw_samples
 from recordmill.reading.report.write_report import write_report
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.settings.dataset import DatasetSettings
@@ -27,6 +28,7 @@ from recordmill.transforms.plan_shards import PlanShards, ShuffleReferences
 from recordmill.transforms.planning.run_plan import dataset_to_convert
 from recordmill.transforms.planning.runs import RunSettings
 from recordmill.transforms.publish_dataset import PublishDataset
+from recordmill.transforms.publishing.companions.run_reports import Reporters
 from recordmill.transforms.summarize_images import SummarizeImages
 
 
@@ -109,7 +111,7 @@ def run_steps():
             _ = (
                 shards
                 | ConvertShards(settings, run, plan)
-                | PublishDataset(settings, run, plan, write_report)
+                | PublishDataset(settings, run, plan, Reporters(write_report, draw_samples))
             )
         return json.loads(Path(run.outcome_file).read_bytes())
 

@@ -17,6 +17,7 @@ from write_shard import write_shard
 from recordmill import storage
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.reading.dataset import open_dataset
+from recordmill.reading.report.draw_samples import draw_samples
 from recordmill.reading.report.write_report import write_report
 from recordmill.reading.verify_dataset import verify_dataset
 from recordmill.schemas.dataset.json_values import to_json
@@ -38,6 +39,7 @@ from recordmill.transforms.plan_shards import assign_shard, plan_dataset
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.publish_dataset import PublishDataset
+from recordmill.transforms.publishing.companions.run_reports import Reporters
 from recordmill.transforms.records.convert_image import convert_image
 from recordmill.transforms.shards.shard_files import failed_report, fingerprint
 
@@ -45,6 +47,7 @@ pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
 DESCRIPTIONS = [
     "README.md",
+    "samples.svg",
     "dataset_info.json",
     "features.json",
     "image.class.label.labels.txt",
@@ -59,7 +62,9 @@ SETTINGS = make_settings(
     splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=2)
 )
 
-publish = partial(publish_dataset.publish, write_report=write_report, copies=())
+REPORTERS = Reporters(write_report, draw_samples)
+
+publish = partial(publish_dataset.publish, reporters=REPORTERS, copies=())
 
 
 def plan_of(refs, run, settings=SETTINGS):
@@ -254,7 +259,9 @@ def test_the_report_is_made_from_the_published_dataset_and_is_in_no_list(refs, r
         return write_report(output, marker)
 
     reports = gather_reports(write_all(plan, refs, run))
-    outcome = publish_dataset.publish(reports, plan, SETTINGS, run, look, ())
+    outcome = publish_dataset.publish(
+        reports, plan, SETTINGS, run, replace(REPORTERS, write_report=look), ()
+    )
     (marker,) = seen
     assert (outcome.numbers.report, outcome.notes) == ("report.html", ())
     assert "report.json" in marker["files"]
@@ -278,9 +285,9 @@ def test_a_report_that_fails_is_a_note_and_the_next_run_makes_it(refs, run, tree
     def fail(*_):
         raise error
 
-    plan = plan_of(refs, run)
+    plan, failing = plan_of(refs, run), replace(REPORTERS, write_report=fail)
     reports = gather_reports(write_all(plan, refs, run))
-    outcome = publish_dataset.publish(reports, plan, SETTINGS, run, fail, ())
+    outcome = publish_dataset.publish(reports, plan, SETTINGS, run, failing, ())
     why = why.replace("OUT", run.output)
     note = f"report.html was not made ({why}): recordmill inspect {run.output} --report makes it"
     assert (outcome.status, outcome.exit_code, outcome.notes) == ("published", 0, (note,))
@@ -296,7 +303,7 @@ def test_a_report_that_fails_is_a_note_and_the_next_run_makes_it(refs, run, tree
     after = tree(run.output)
     assert b"Worth a look" in after.pop("report.html")
     assert after == before
-    kept = publish_dataset.publish(FinishedShards(), plan_of(refs, run), SETTINGS, run, fail, ())
+    kept = publish_dataset.publish(FinishedShards(), plan_of(refs, run), SETTINGS, run, failing, ())
     assert (kept.status, kept.numbers.report, kept.notes) == ("kept", "report.html", ())
 
 
@@ -728,6 +735,4 @@ def test_in_a_pipeline_there_is_one_outcome_even_without_shards(refs, run):
 
     with new_pipeline() as root:
         side = AsSingleton(root | "Plan" >> beam.Create([plan]))
-        assert_that(
-            root | beam.Create([]) | PublishDataset(SETTINGS, run, side, write_report), check
-        )
+        assert_that(root | beam.Create([]) | PublishDataset(SETTINGS, run, side, REPORTERS), check)

@@ -15,7 +15,14 @@ import orjson
 from recordmill import storage
 from recordmill.annotations.kinds import list_stored, name_owners
 from recordmill.annotations.stored_fields import mark_unfilled
-from recordmill.schemas.dataset.file_names import INDEX, PICTURES, REPORT_DATA, VERSIONS, index_name
+from recordmill.schemas.dataset.file_names import (
+    INDEX,
+    PICTURES,
+    REPORT_DATA,
+    SAMPLES,
+    VERSIONS,
+    index_name,
+)
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import About, Marker, ShardEntry
 from recordmill.schemas.dataset.record_index import pack_head, pack_table, parse_places
@@ -38,12 +45,15 @@ MOST_CLASSES = 100
 """The most classes that the card lists; `labels.txt` has all."""
 
 
-def describe_card(dataset: StagedDataset) -> Iterator[Description]:
-    """Makes `README.md`, for any dataset."""
+def describe_card(
+    dataset: StagedDataset, samples: bytes | None = None
+) -> Iterator[Description]:
+    """Makes `README.md`, for any dataset, and `samples.svg` if there are pictures for it."""
     stored = {feature.key for feature in dataset.marker.example_features}
     sure = {feature.key for feature in dataset.sure_features}
     card = load_template(__package__, "README.md.jinja", text=show_text).render(
         dataset=dataset,
+        shows_samples=samples is not None,
         most_classes=MOST_CLASSES,
         owners=name_owners(dataset.marker),
         features=describe_features(
@@ -63,6 +73,8 @@ def describe_card(dataset: StagedDataset) -> Iterator[Description]:
         explain_reason=explain_reason,
     )
     yield "README.md", [escape_controls(card).encode()]
+    if samples is not None:
+        yield SAMPLES, [samples]
 
 
 def reading_snippet(marker: Marker) -> str:
@@ -287,12 +299,16 @@ def _records(split: str, unit: str, columns: Iterable[str]) -> dict[str, Any]:
     )
 
 
-def describe_dataset(dataset: StagedDataset) -> Iterator[Description]:
+def describe_dataset(dataset: StagedDataset, samples: bytes | None = None) -> Iterator[Description]:
     """Yields every file that describes a dataset.
 
     Their order is that of the marker. Consume each content before asking for the next file.
+
+    Args:
+        dataset: the dataset.
+        samples: the content of `samples.svg`; None without pictures.
     """
-    yield from describe_card(dataset)
+    yield from describe_card(dataset, samples)
     yield from describe_label_map(dataset)
     yield from describe_tfds(dataset)
     yield from describe_schema(dataset)

@@ -1,21 +1,54 @@
 """Makes the report of a run: of the dataset in place, or of what a failed run has converted."""
 
 import shlex
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import REPORT
+from recordmill.schemas.dataset.file_names import REPORT, SAMPLES
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.outcome import DatasetNumbers, FailedNumbers, Outcome
 from recordmill.storage import dataset_files
 from recordmill.transforms.planning.run_plan import RunPlan
 from recordmill.transforms.planning.runs import RunSettings
 from recordmill.transforms.publishing.companions.unpublished_dataset import describe_unpublished
-from recordmill.transforms.publishing.staged_dataset import StagedDataset
+from recordmill.transforms.publishing.staged_dataset import StagedDataset, move_shards
 
 WriteReport = Callable[[str, Marker | None], str]
 """Writes the report of the dataset in a folder, whose marker may have been read already."""
+
+DrawSamples = Callable[[str, Marker, Mapping[str, str]], bytes | None]
+"""Draws images of the dataset in a folder, given its marker and the names that its files have there
+by their names in the marker; returns None if none can be shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reporters:
+    """What makes pages and pictures of a dataset.
+
+    Attributes:
+        write_report: writes the report of the dataset in a folder.
+        draw_samples: draws images of a dataset for its card.
+    """
+
+    write_report: WriteReport
+    draw_samples: DrawSamples
+
+
+def draw_card(dataset: StagedDataset, draw_samples: DrawSamples) -> tuple[bytes | None, list[str]]:
+    """Draws the pictures of a dataset's card, if the settings ask for a report.
+
+    Returns:
+        The content of `samples.svg`, or None without pictures, and notes. A failure becomes a note.
+    """
+    if not dataset.settings.report or not dataset.settings.holds_images:
+        return None, []
+    stored_as = {name: staged for staged, name in move_shards(dataset)}
+    try:
+        return draw_samples(dataset.folder, dataset.marker, stored_as), []
+    except Exception as error:  # noqa: BLE001  # the dataset is complete without it
+        why = " ".join(str(error).split()) or type(error).__name__
+        return None, [f"{SAMPLES} was not made ({why}): the data card has no pictures"]
 
 
 def add_report(

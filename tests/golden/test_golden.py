@@ -81,7 +81,15 @@ FILES_WITH_WORDS = ("README.md", "config.yaml", "croissant.json", "dataset_info.
 LONGEST_VALUE = 300
 
 
-NOT_WITH_BEAM = ("images.moments", "images.near_duplicates", "index_files", "analyze", "shards")
+NOT_WITH_BEAM = (
+    "images.moments",
+    "images.near_duplicates",
+    "index_files",
+    "analyze",
+    "corrections",
+    "exclude",
+    "shards",
+)
 """Settings without which `--writer=beam` is tried; it needs `shards.count`, and has no sidecars."""
 
 ALL_THE_SAME = (

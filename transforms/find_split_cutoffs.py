@@ -73,9 +73,9 @@ class FindSplitCutoffs(beam.PTransform):
         cutoff: Any = HASH_RANGE
         class_cutoffs: Any = {}
         if limit_per_class is not None:
-            lowest_of_class = beam.CombinePerKey(
-                TopCombineFn(limit_per_class + 1)
-            ).with_output_types(_Keyed)
+            lowest_of_class = beam.CombinePerKey(_keep_one_more(limit_per_class)).with_output_types(
+                _Keyed
+            )
             find_limit = beam.MapTuple(
                 lambda label, lowest: (label, _find_cutoff(lowest, limit_per_class))
             )
@@ -89,7 +89,7 @@ class FindSplitCutoffs(beam.PTransform):
                 | "HashForLimit"
                 >> beam.FlatMap(_hash_for_limit, class_cutoffs).with_output_types(_Hash)
                 | "KeepLowest"
-                >> beam.CombineGlobally(TopCombineFn(limit + 1)).with_output_types(list[_Hash])
+                >> beam.CombineGlobally(_keep_one_more(limit)).with_output_types(list[_Hash])
                 | "FindLimit" >> beam.Map(_find_cutoff, limit).with_output_types(_Hash)
             )
         class_bounds: Any = {}
@@ -143,6 +143,14 @@ def _group_hash(
     label, take, split = image
     if not SplitCutoffs(cutoff, class_cutoffs=class_cutoffs).find_limit(label, take):
         yield split, label
+
+
+def _keep_one_more(limit: int) -> TopCombineFn:
+    """Keeps one hash more than a limit, for `_find_cutoff`.
+
+    Runners get the number as display data, in 64 bits with a sign.
+    """
+    return TopCombineFn(min(limit + 1, 2**63 - 1))
 
 
 def _find_cutoff(lowest: list[int], limit: int) -> int:

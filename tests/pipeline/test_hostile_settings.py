@@ -199,6 +199,7 @@ def test_all_settings_are_tried():
 HIGH = {
     "seed": 2**63 - 1,
     "limit": 2**63 - 1,
+    "limit_per_class": 2**63 - 1,
     "images.max_bytes": 2**62,
     "images.max_pixels": 2**62,
     "labels.offset": 2**62,
@@ -216,6 +217,7 @@ LOW = {
 }
 
 
+@pytest.mark.runner  # which gets numbers as display data, with bounds of its own
 @pytest.mark.parametrize(("bounds", "images", "first"), [(HIGH, 10, 2**62), (LOW, 1, -(2**62))])
 def test_a_run_at_the_bounds_of_its_settings(convert, photos, bounds, images, first):
     done = convert(photos, settings={**bounds, "splits.fractions": {"train": 1.0}})

@@ -45,9 +45,7 @@ MOST_CLASSES = 100
 """The most classes that the card lists; `labels.txt` has all."""
 
 
-def describe_card(
-    dataset: StagedDataset, samples: bytes | None = None
-) -> Iterator[Description]:
+def describe_card(dataset: StagedDataset, samples: bytes | None = None) -> Iterator[Description]:
     """Makes `README.md`, for any dataset, and `samples.svg` if there are pictures for it."""
     stored = {feature.key for feature in dataset.marker.example_features}
     sure = {feature.key for feature in dataset.sure_features}

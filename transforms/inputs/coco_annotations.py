@@ -188,7 +188,8 @@ Flag = Annotated[str | None, BeforeValidator(read_attribute)]
 class Annotation(BaseModel, extra="allow"):
     """An entry of `annotations`: one object in an image.
 
-    Its `bbox` is None if it has no box. Then, `segmentation` is the box around its outline.
+    Its `bbox` is None if it has no box. Then, `segmentation` is the box around its outline, and
+    without one, the labeled points in `keypoints` have a box around them.
     Of other keys, only whether they have a value is kept.
     """
 
@@ -225,14 +226,21 @@ class Annotation(BaseModel, extra="allow"):
     def find_box(self) -> tuple[Box, bool]:
         """Returns left, top, right and bottom, and whether the box encloses another shape.
 
-        The sides are not finite if there is neither a box nor an outline.
+        The sides are not finite if nothing gives a box.
         """
         if self.bbox is None:
             if isinstance(self.segmentation, tuple):
                 return self.segmentation, True
-            return (math.nan,) * 4, False
+            box = _enclose_points(self.keypoints)
+            return box or (math.nan,) * 4, box is not None
         x, y, width, height = self.bbox
         return rotate_box((x, y, x + width, y + height), self.attributes.rotation)
+
+    @property
+    def is_points_alone(self) -> bool:
+        """Whether its box is that around its key points."""
+        has_outline = isinstance(self.segmentation, tuple)
+        return self.bbox is None and not has_outline and self.find_box()[1]
 
     def find_corners(self) -> Sequence[float] | None:
         """Returns x and y of the corners of a rotated box; None if it is upright."""
@@ -268,12 +276,33 @@ class Annotation(BaseModel, extra="allow"):
         return is_inside and (left + right > width + 1 or top + bottom > height + 1)
 
 
+def _enclose_points(points: Any) -> Box | None:
+    """Returns the box around labeled points, as pycocotools does for results.
+
+    None if they are on one horizontal or vertical line, or malformed.
+
+    Args:
+        points: `keypoints` of an annotation.
+    """
+    try:
+        numbers = [_as_number(each) for each in points or ()]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    triples = zip(numbers[0::3], numbers[1::3], numbers[2::3], strict=False)
+    labeled = [(x, y) for x, y, code in triples if code and math.isfinite(x) and math.isfinite(y)]
+    if not labeled:
+        return None
+    xs, ys = zip(*labeled, strict=True)
+    left, top, right, bottom = min(xs), min(ys), max(xs), max(ys)
+    return (left, top, right, bottom) if left < right and top < bottom else None
+
+
 def _explain_missing_boxes(objects: Iterable[Annotation]) -> str:
     """Says what annotations without boxes and outlines lack."""
     if any(each.keypoints for each in objects):
         return (
-            "its annotations have key points and neither bbox nor segmentation, and key points "
-            "belong to a box: add bbox to each, such as the box around its points"
+            "its annotations have neither bbox nor segmentation, and none has key points that a "
+            "box can enclose: add bbox to each"
         )
     return (
         "its annotations have neither bbox nor segmentation, and classes of whole images "
@@ -350,6 +379,12 @@ class SplitWords:
     key: str
     words: tuple[str, ...]
     count: int
+
+
+_POINTS_ALONE = (
+    "{images have} objects with key points and neither bbox nor segmentation, whose boxes enclose "
+    "these points: the objects may be larger"
+)
 
 
 class CocoAnnotations:
@@ -464,9 +499,11 @@ class CocoAnnotations:
     def report_boxes(self, file: ImageRef) -> Iterator[Notice]:
         """Yields an error if no annotation has a box, or if most are in another form.
 
-        They may be fractions of the image, or two corners.
+        They may be fractions of the image, or two corners. Notes boxes around key points.
         """
         objects = [*chain.from_iterable(self._objects.values())]
+        if alone := {each.image_id for each in objects if each.is_points_alone}:
+            yield file.notice("noted", _POINTS_ALONE, count=len(alone))
         boxes = [each.find_box()[0] for each in objects]
         found = [box for box in boxes if all(map(math.isfinite, box))]
         if boxes and not any(any(map(math.isfinite, box)) for box in boxes):

@@ -138,13 +138,19 @@ ONE = {"id": 3, "image_id": 7, "category_id": 17}
         ({"segmentation": [[1, 2]]}, None, 0),
         ({"segmentation": [[1, 2, "x", 4]]}, None, 0),
         ({"segmentation": {"size": [1, 1], "counts": [0, 7]}}, None, 0),
+        ({"segmentation": [TRIANGLE], "keypoints": [1, 1, 2, 9, 9, 2]}, [1, 2, 4, 6], 1),
+        ({"keypoints": [5, 8, 2, 0, 0, 0, 3, 9.5, 1, None, 2, 2]}, [3, 8, 5, 9.5], 1),
+        ({"bbox": [], "segmentation": [], "keypoints": [5, 8, 2, 5, 9, 2]}, None, 0),
+        ({"keypoints": [5, 8, 2, 6, 9, "?"]}, None, 0),
         ({}, None, 0),
         ({"bbox": [math.nan, 2, 3, 4], "segmentation": [TRIANGLE]}, [None, 2, None, 6], 0),
         ({"bbox": [1, 2, None, 4]}, [1, 2, None, 6], 0),
         ({"bbox": [1, 2, -math.inf, 4]}, [1, 2, None, 6], 0),
     ],
 )
-def test_the_box_of_an_annotation_without_one_is_that_of_its_outline(collection, more, box, shapes):
+def test_the_box_of_an_annotation_without_one_is_that_of_its_outline_or_points(
+    collection, more, box, shapes
+):
     *_, ref = refer(collection, {**ANNOTATIONS, "annotations": [{**ONE, **more}]})
     found = boxes_in(ref)
     assert found.boxes == [box or [None] * 4]
@@ -682,11 +688,20 @@ def test_a_file_without_boxes_in_pixels_is_an_error(collection, boxes, start):
     assert error.detail.startswith(start)
 
 
-def test_key_points_without_boxes_are_an_error_that_asks_for_boxes(collection):
+def test_boxes_around_key_points_are_noted(collection):
+    poses = [{**ONE, "id": number, "keypoints": [5, 8, 2, 3, 9, 1]} for number in (1, 2)]
+    others = [{**poses[0], "id": 3, "bbox": [1, 2, 3, 4]}]
+    found = refer(collection, {**ANNOTATIONS, "annotations": poses + others})
+    ((note, count),) = ((each.reason, each.count) for each in found if each.status == "noted")
+    assert note.startswith("{images have} objects with key points and neither bbox nor")
+    assert count == 1
+
+
+def test_key_points_that_span_no_box_are_an_error_that_asks_for_boxes(collection):
     annotation = {"id": 1, "image_id": 7, "category_id": 17, "keypoints": [9, 9, 2]}
     found = refer(collection, {**ANNOTATIONS, "annotations": [annotation]})
     (error,) = (each for each in found if each.status == "fatal")
-    assert error.detail.startswith("its annotations have key points and neither bbox nor")
+    assert error.detail.endswith("none has key points that a box can enclose: add bbox to each")
 
 
 def boxed(*boxes):

@@ -78,6 +78,8 @@ class KeyPoints:
         points: for each box x, y and visibility of each point, in the order of the names; None for
             an object without any. Lists of another length are malformed.
         fractions: whether coordinates are in fractions of the image instead of pixels.
+        lost: labeled points that are not among `points`, since it is not clear whose they are: the
+            reason for each, and the place of an object to which it may belong, from 0.
     """
 
     kind: ClassVar[str] = "keypoints"
@@ -85,10 +87,12 @@ class KeyPoints:
     names: Sequence[str]
     points: Sequence[Sequence[float | None] | None]
     fractions: bool = False
+    lost: Sequence[tuple[str, int]] = ()
 
     def pack(self) -> bytes:
         """Returns the bytes that a reference carries; what is not finite becomes null."""
-        return as_kept_json([self.names, self.points, self.fractions])
+        packed = [self.names, self.points, self.fractions]
+        return as_kept_json([*packed, self.lost] if self.lost else packed)
 
     @classmethod
     def unpack(cls, packed: bytes) -> Self:
@@ -154,7 +158,7 @@ class KeyPointKind(AnnotationKind):
         """Returns the number of labeled points; their classes are those of the boxes."""
         given = KeyPoints.unpack(packed)
         labeled = sum(map(given.count, range(len(given.points))))
-        return ListedLabels((), labeled, tuple(given.names))
+        return ListedLabels((), labeled + len(given.lost), tuple(given.names))
 
     def place(self, packed: bytes, on: AnnotatedImage) -> PlacedAnnotations:
         """Moves the points of the objects that are stored to the stored image.
@@ -166,6 +170,8 @@ class KeyPointKind(AnnotationKind):
             return drop_undecoded(self.list_labels(packed).total)
         count = DetailCount(on.objects, on.unwanted, _FAULTS)
         rows = [_place_points(given, at, on, count) for at in on.objects.stored]
+        for reason, at in given.lost:
+            count.drop(at, reason)
         count.drop_with_boxes({at: given.count(at) for at in range(len(given.points))})
         points = list(chain.from_iterable(rows))
         numbers = [sum(point.is_labeled for point in row) for row in rows]
@@ -187,9 +193,9 @@ class KeyPointKind(AnnotationKind):
 
     def check_limits(self, lost: LostAnnotations, settings: "DatasetSettings") -> str | None:
         """Returns why too many key points are faulty; None if they are not."""
-        limits, remedy = settings.max_rejected.keypoints, "correct these points"
-        if "bad_points" in lost.totals.faulty:
-            remedy = "give each object three numbers for every point that its category names"
+        limits, faulty = settings.max_rejected.keypoints, lost.totals.faulty
+        remedies = (text for reason, text in _REMEDIES.items() if reason in faulty)
+        remedy = next(remedies, "correct these points")
         return explain_faults("key points", "max_rejected.keypoints", limits, lost, remedy)
 
     def most_lost(self, contract: "Contract") -> float | None:
@@ -363,7 +369,15 @@ def _place_points(
     return placed
 
 
-_FAULTS = frozenset({"bad_points", "not_finite", "outside"})
+_REMEDIES = {
+    "bad_points": "give each object three numbers for every point that its category names",
+    "repeated": "give the points of an object different labels, or, if each point outside all "
+    "regions is an object, add --set source.points=objects",
+    "several_regions": "attach each point to its region (parentID)",
+}
+"""What to do about points that are dropped for a reason."""
+
+_FAULTS = frozenset({"bad_points", "not_finite", "outside", "repeated", "several_regions"})
 """Why points are dropped, if no setting asks for it."""
 
 

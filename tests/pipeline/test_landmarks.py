@@ -1,4 +1,6 @@
-"""Landmarks in the columns of a table, from rows to records."""
+"""Landmarks in the columns of a table, or in Label Studio's JSON, to records."""
+
+import json
 
 import numpy as np
 import pytest
@@ -113,3 +115,33 @@ def test_what_cannot_be_key_points_is_refused(convert, faces, columns, message):
     done = convert(faces("a.jpg,1,1,1,1"), settings={**settings(), "source": source})
     assert done.code != 0
     assert message in done.stderr
+
+
+def test_key_points_of_label_studio_outside_all_regions_are_landmarks(convert, tmp_path):
+    root = tmp_path / "project"
+    (root / "images").mkdir(parents=True)
+
+    def point(name, x, y):
+        value = {"x": x, "y": y, "width": 1, "keypointlabels": [name]}
+        return {"value": value, "original_width": 40, "original_height": 20}
+
+    results = {
+        "a": [point("nose", 25, 50), point("tail", 50, 75)],
+        "b": [point("tail", 1, 1), point("tail", 75, 100), point("nose", 101, 0)],
+        "c": [],
+    }
+    tasks = []
+    for name, result in results.items():
+        (root / "images" / f"{name}.jpg").write_bytes(encode_picture(name, (40, 20)))
+        tasks.append({"data": {"image": f"{name}.jpg"}, "annotations": [{"result": result}]})
+    (root / "tasks.json").write_text(json.dumps(tasks))
+    done = convert(root, settings={**settings(), "source": {"kind": "label_studio"}})
+    assert done.code == 0, done.stderr
+    found, whole = objects_of(done), [[0, 0, 1, 1]]
+    assert found["a"] == (whole, ["object"], [[[0.25, 0.5, 2], [0.5, 0.75, 2]]])
+    assert found["b"] == (whole, ["object"], [[[0, 0, 0], [0.75, 1, 2]]])
+    assert found["c"] == ([], [], [])
+    entry = done.marker["annotations"]["keypoints"]
+    assert (entry["listed"], entry["written"]) == (5, 3)
+    assert entry["dropped_classes"] == {"outside": {"object": 1}, "repeated": {"object": 1}}
+    assert verify_dataset(done.output).findings == ()

@@ -1,6 +1,6 @@
 """The objects of an image as shapes of a class, which become boxes and outlines."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Literal
@@ -14,6 +14,9 @@ from recordmill.annotations.masks import Masks
 from recordmill.imaging.geometry import Size
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.outlines import DescribedShape, NamedPoint
+
+OBJECT = "object"
+"""The class of an object with key points and without a class."""
 
 OtherShapes = Literal["enclose", "drop", "reject"]
 """What to do with shapes that are not upright rectangles."""
@@ -30,6 +33,7 @@ class DescribedObjects:
         values: further values of each, by field.
         attributes: the attributes of each, by name.
         dropped: how many shapes were dropped.
+        lost_points: why key points are not stored, and the place of their object, from 0.
     """
 
     other_shapes: OtherShapes
@@ -38,6 +42,7 @@ class DescribedObjects:
     values: dict[str, list[Any]] = field(default_factory=dict)
     attributes: list[Mapping[str, str]] = field(default_factory=list)
     dropped: int = 0
+    lost_points: list[tuple[str, int]] = field(default_factory=list)
 
     def add(
         self,
@@ -47,6 +52,7 @@ class DescribedObjects:
         *,
         values: Mapping[str, Any] | None = None,
         attributes: Mapping[str, str],
+        lost_points: Iterable[str] = (),
     ) -> None:
         """Adds an object; its shape decides whether it is kept.
 
@@ -56,6 +62,7 @@ class DescribedObjects:
             title: what the shape is called, for the message.
             values: further values, by field; the same fields for all objects of an image.
             attributes: its attributes, by name.
+            lost_points: the reason for each of its key points that is not stored.
 
         Raises:
             Rejected: `refused_shape`: it is not an upright rectangle, and such shapes reject the
@@ -67,6 +74,7 @@ class DescribedObjects:
         if shape.is_enclosed and self.other_shapes == "drop":
             self.dropped += 1
             return
+        self.lost_points += [(reason, len(self.shapes)) for reason in lost_points]
         self.shapes.append(shape)
         self.labels.append(label)
         self.attributes.append(attributes)
@@ -105,7 +113,7 @@ class DescribedObjects:
             given.append(Masks([shape.outline for shape in self.shapes]))
         if point_names:
             points = [_order_points(shape.points, point_names) for shape in self.shapes]
-            given.append(KeyPoints(point_names, points))
+            given.append(KeyPoints(point_names, points, lost=self.lost_points))
         corners = [shape.corners for shape in self.shapes]
         if any(corners):
             given.append(OrientedBoxes(corners))

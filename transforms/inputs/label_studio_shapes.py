@@ -23,6 +23,9 @@ from recordmill.transforms.inputs.shape_corners import (
     enclose_corners,
 )
 
+_SIZES = frozenset({"radiusX", "height"})
+"""Keys of what has a size; points have neither."""
+
 _NO_BOX = (math.nan,) * 4
 
 _WORD = 8
@@ -41,7 +44,7 @@ size of words."""
 
 
 def read_shape_of_label_studio(value: Mapping[str, Any], size: Size) -> DescribedShape | None:
-    """Returns the shape of a region; points and upright rectangles have no outline.
+    """Returns the shape of a region; upright rectangles have no outline.
 
     The sides of its box are not finite if a coordinate is missing or not a number. Returns None if
     the region has no shape, such as a choice.
@@ -56,7 +59,7 @@ def read_shape_of_label_studio(value: Mapping[str, Any], size: Size) -> Describe
     if "points" in value:
         corners = _read_points_in_percent(value["points"], size)
         return DescribedShape(enclose_corners(corners), True, polygons_of([corners]))
-    if "x" not in value or "y" not in value:
+    if "x" not in value or "y" not in value or _SIZES.isdisjoint(value):
         return None
     x, y = _as_number(value["x"]) * width / 100, _as_number(value["y"]) * height / 100
     degrees = angle_of(value.get("rotation"))
@@ -69,8 +72,6 @@ def read_shape_of_label_studio(value: Mapping[str, Any], size: Size) -> Describe
             return DescribedShape((math.nan,) * 4, True, None)
         corners = corners_of_ellipse((x, y), radii, degrees)
         return DescribedShape(enclose_corners(corners), True, polygons_of([corners]))
-    if "height" not in value:
-        return DescribedShape((x, y, x, y), True, None)
     right = x + _as_number(value.get("width")) * width / 100
     bottom = y + _as_number(value["height"]) * height / 100
     if degrees % 360 == 0:
@@ -78,6 +79,15 @@ def read_shape_of_label_studio(value: Mapping[str, Any], size: Size) -> Describe
     corners = corners_of_rectangle((x, y, right, bottom), degrees, about=(x, y))
     box = enclose_corners(corners)
     return DescribedShape(box, True, polygons_of([corners]), corners=corners)
+
+
+def read_point_of_label_studio(value: Mapping[str, Any], size: Size) -> tuple[float, float]:
+    """Returns x and y of a key point in pixels; not finite if they are not numbers.
+
+    The arguments are those of `read_shape_of_label_studio`.
+    """
+    x, y = _as_number(value.get("x")), _as_number(value.get("y"))
+    return x * size[0] / 100, y * size[1] / 100
 
 
 def unpack_brush(rle: Any, size: Size) -> NDArray[np.bool_]:

@@ -24,7 +24,7 @@ LABELS = LabelMap({"cat": 0})
 NAMES = ["nose", "tail"]
 
 
-def place(*points, stored=None, unwanted=(), frame="displayed", orientation=1, **more):
+def place(*points, stored=None, unwanted=(), frame="displayed", orientation=1, lost=(), **more):
     """Places points on an image of 10 x 8 pixels, or 8 x 10 if it is turned."""
     file, exif = io.BytesIO(), Image.Exif()
     exif[0x0112] = orientation
@@ -36,7 +36,7 @@ def place(*points, stored=None, unwanted=(), frame="displayed", orientation=1, *
     stored = range(len(points)) if stored is None else stored
     on.objects = PlacedObjects(len(points), list(stored), ["cat"] * len(points), frame)
     on.unwanted = dict(unwanted)
-    return KEY_POINTS.place(KeyPoints(NAMES, points).pack(), on)
+    return KEY_POINTS.place(KeyPoints(NAMES, points, lost=lost).pack(), on)
 
 
 def test_points_become_fractions_in_the_order_of_the_boxes():
@@ -94,6 +94,19 @@ def test_points_of_objects_that_are_not_stored_are_dropped():
     placed = place([5, 4, 2, 1, 4, 2], [5, 4, 2, 0, 0, 0], stored=[], unwanted={1: "empty_mask"})
     assert placed.outcome.counts == AnnotationCounts(3, 0, Counter(without_box=2, empty_mask=1))
     assert not any(each.is_faulty for each in placed.outcome.dropped)
+
+
+def test_points_of_unclear_objects_are_faulty():
+    given = KeyPoints(NAMES, [[5, 4, 2, 1, 4, 2]], lost=[("repeated", 0), ("several_regions", 0)])
+    assert KEY_POINTS.list_labels(given.pack()).total == 4
+    outcome = place(*given.points, lost=given.lost).outcome
+    assert outcome.counts == AnnotationCounts(4, 2, Counter(repeated=1, several_regions=1))
+    assert outcome.dropped[0] == DroppedAnnotation("repeated", "cat", 1, True)
+    totals = AnnotationTotals()
+    totals.dropped = totals.faulty = {"repeated": Counter(cat=40)}
+    lost = LostAnnotations(AnnotationCounts(80, 40), totals, {})
+    remedy = "add --set source.points=objects"
+    assert remedy in KEY_POINTS.check_limits(lost, make_settings())
 
 
 def test_points_of_images_that_are_not_stored_or_not_written_are_counted():

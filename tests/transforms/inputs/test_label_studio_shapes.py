@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from recordmill.imaging.masks.outline import FaultyOutline, OutlineError, Polygons
 from recordmill.imaging.masks.rasterize import rasterize
 from recordmill.transforms.inputs.label_studio_shapes import (
+    read_point_of_label_studio,
     read_shape_of_label_studio,
     unpack_brush,
 )
@@ -69,9 +70,11 @@ def test_an_ellipse_has_radii_in_percent():
     assert rasterize(shape.outline, SIZE).sum() == pytest.approx(math.pi * 4 * 6, rel=0.05)
 
 
-def test_a_key_point_is_an_empty_box():
-    shape = read(x=50, y=50, width=0.5, keypointlabels=["nose"])
-    assert (shape.box, shape.is_enclosed, shape.outline) == ((20, 15, 20, 15), True, None)
+def test_a_key_point_has_a_place_and_no_shape():
+    value = {"x": 50, "y": 25.5, "width": 0.5, "keypointlabels": ["nose"]}
+    assert read(**value) is None
+    assert read_point_of_label_studio(value, (40, 30)) == (20, 7.65)
+    assert str(read_point_of_label_studio({"x": None, "y": 10}, (40, 30))) == "(nan, 3.0)"
 
 
 @pytest.mark.parametrize("value", [{"choices": ["cat"]}, {"text": ["a"]}, {"rating": 4}, {}])

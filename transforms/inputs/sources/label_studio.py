@@ -9,7 +9,8 @@ from codecs import BOM_UTF8
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
+from itertools import chain
 from operator import mul
 from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -17,23 +18,35 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from pydantic import BaseModel, Field, RootModel
 
 from recordmill.annotations.attributes import read_attribute
-from recordmill.imaging.geometry import Size
+from recordmill.imaging.geometry import Box, Size
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.box_units import refuse_fractions
-from recordmill.transforms.inputs.described_objects import DescribedObjects, OtherShapes
+from recordmill.transforms.inputs.described_objects import (
+    OBJECT,
+    DescribedObjects,
+    OtherShapes,
+)
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized
 from recordmill.transforms.inputs.image_names import find_other_place
 from recordmill.transforms.inputs.image_places import BELOW, ask_for_images, find_image_place
 from recordmill.transforms.inputs.image_suffixes import is_image_name
-from recordmill.transforms.inputs.label_studio_shapes import read_shape_of_label_studio
+from recordmill.transforms.inputs.label_studio_points import (
+    RegionPoints,
+    RelatedPoint,
+    attach_points,
+)
+from recordmill.transforms.inputs.label_studio_shapes import (
+    read_point_of_label_studio,
+    read_shape_of_label_studio,
+)
 from recordmill.transforms.inputs.named_files import (
     DataFile,
     bad_annotations,
     key_of,
     read_json,
 )
-from recordmill.transforms.inputs.outlines import NamedPoint
+from recordmill.transforms.inputs.outlines import DescribedShape, NamedPoint
 from recordmill.transforms.inputs.sources.object_source import (
     DescribedImage,
     LabelChoices,
@@ -49,10 +62,20 @@ _VISIBLE = 2
 _ANSWERS = ("choices", "number", "rating", "text")
 """Keys of a value that say something about a region."""
 
+_SIZES = ("height", "radiusX", "points", "rle")
+"""Keys of a value that say how large a region is."""
+
 _SIGNS = (b'"annotations"', b'"result"')
 
 _UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")
 """What Label Studio writes before the name of an uploaded file."""
+
+_LANDMARKS = (
+    "{images have} key points outside all regions, which are the landmarks of an object of the "
+    "class object, whose box is the whole image; if each is an object, add "
+    "--set source.points=objects"
+)
+"""What is noted about images."""
 
 LabelStudioSide = Annotated[int, Field(gt=0, lt=2**31)]
 
@@ -68,6 +91,8 @@ class Region(BaseModel):
     parent: str | None = Field(None, validation_alias="parentID", coerce_numbers_to_str=True)
     original_width: LabelStudioSide | None = None
     original_height: LabelStudioSide | None = None
+    from_id: str | None = Field(None, coerce_numbers_to_str=True)
+    to_id: str | None = Field(None, coerce_numbers_to_str=True)
     attributes: dict[str, str] = {}
     unusable: int = 0
 
@@ -98,8 +123,10 @@ class Region(BaseModel):
 
     @property
     def is_key_point(self) -> bool:
-        """Whether it is a point of another region, and not an object itself."""
-        return bool(self.parent and self.list_texts("keypointlabels"))
+        """Whether it is a point, which has no size."""
+        if "keypointlabels" in self.value:
+            return True
+        return "x" in self.value and self.value.keys().isdisjoint(_SIZES)
 
     def find_labels(self) -> list[str]:
         """Returns the labels of the region, under `rectanglelabels` or a similar key."""
@@ -122,12 +149,9 @@ class TaskAnnotation(BaseModel):
         """Whether the annotator skipped the task."""
         return bool(self.was_cancelled or self.skipped)
 
-    def sort_results(self) -> tuple[list[Region], list[str]]:
-        """Returns the regions, whose results are joined, and the choices about the whole image.
-
-        Raises:
-            Rejected: `bad_annotations`: the regions are on several images.
-        """
+    @cached_property
+    def regions(self) -> list[Region]:
+        """The regions, whose results are joined, and the choices about the whole image."""
         regions: dict[object, Region] = {}
         for number, each in enumerate(self.result):
             if not each.value:  # such as a relation between regions
@@ -136,9 +160,17 @@ class TaskAnnotation(BaseModel):
             found.add_answer(each)
             if found is not each:
                 found.value = found.value | each.value
+        return list(regions.values())
+
+    def sort_results(self) -> tuple[list[Region], list[str]]:
+        """Returns the regions, and the choices about the whole image.
+
+        Raises:
+            Rejected: `bad_annotations`: the regions are on several images.
+        """
         choices: list[str] = []
         shaped = []
-        for each in regions.values():
+        for each in self.regions:
             if set(each.value) <= {"choices"}:
                 choices += each.list_texts("choices")
             else:
@@ -146,6 +178,15 @@ class TaskAnnotation(BaseModel):
         if len({(each.to_name, each.item_index) for each in shaped}) > 1:
             raise bad_annotations("its regions are on several images")
         return shaped, choices
+
+    def find_related(self) -> Mapping[str, Sequence[str]]:
+        """Returns the ids of the regions that relations join to each region, by its id."""
+        related: defaultdict[str, list[str]] = defaultdict(list)
+        for each in self.result:
+            if each.from_id and each.to_id:
+                related[each.from_id].append(each.to_id)
+                related[each.to_id].append(each.from_id)
+        return related
 
     def find_size(self) -> Size | None:
         """Returns width and height of the image; None if no region has them."""
@@ -206,15 +247,18 @@ class LabelStudio(ObjectSource):
             with the name of an image.
         labels: what gives labels: `regions` gives boxes; `choice` gives one class per image, and
             rejects images with another number of choices; `choices` gives any number of classes.
-        other_shapes: what to do with polygons, brushes, ellipses, rotated rectangles and key
-            points: `enclose` uses the box around them, `drop` leaves them out, `reject` rejects the
-            image.
+        other_shapes: what to do with polygons, brushes, ellipses and rotated rectangles: `enclose`
+            uses the box around them, `drop` leaves them out, `reject` rejects the image.
+        points: what key points outside all regions are: `landmarks` of one object per image, of
+            the class `object`; or `objects` of their own, whose classes are their labels. The box
+            is the whole image.
     """
 
     images: str = BELOW
     image_key: str = ""
     labels: Literal["regions", "choice", "choices"] = "regions"
     other_shapes: OtherShapes = "enclose"
+    points: Literal["landmarks", "objects"] = "landmarks"
 
     files: ClassVar[tuple[str, ...]] = ("*.json",)
     classes_from: ClassVar[str] = "Label Studio"
@@ -224,7 +268,7 @@ class LabelStudio(ObjectSource):
         "further annotations",
         "further labels",
         "other results",
-        "repeated key points",
+        "answers about key points",
         "attributes with several values",
         "masks",
     )
@@ -256,7 +300,7 @@ class LabelStudio(ObjectSource):
         named_by = DataFile(path, file)
         folder = self.images.format(folder=named_by.folder).strip("/")
         tasks = read_json(file.uri, MAX_JSON_BYTES, LabelStudioFile).root
-        point_names = _name_points(tasks)
+        point_names = _name_points(tasks) if self.is_about_boxes else ()
         for number, task in enumerate(tasks, 1):
             annotation = task.find_annotation()
             if annotation is None:
@@ -278,7 +322,15 @@ class LabelStudio(ObjectSource):
                 continue
             find_other = partial(_find_image_of_task, named_by, folder, find_path(address))
             yield from described.list_in(named_by, place, find_other)
+        if counts[_LANDMARKS]:
+            yield file.notice("noted", _LANDMARKS, count=counts[_LANDMARKS])
         yield from self.report_unstored(file, counts)
+
+    def idle_settings(self) -> Mapping[str, str]:
+        """Returns the settings of shapes if these are not read."""
+        if self.is_about_boxes:
+            return {}
+        return dict.fromkeys(("other_shapes", "points"), f"source.labels is {self.labels}")
 
     def _describe(
         self,
@@ -303,32 +355,45 @@ class LabelStudio(ObjectSource):
         if self.labels != "regions":
             return self.describe_classes(choices)
         objects, size = DescribedObjects(self.other_shapes), annotation.find_size()
-        points, regions = _take_points(regions)
-        for region in regions:
-            if size is None:
-                raise bad_annotations("a region has no original_width and original_height")
-            shape = read_shape_of_label_studio(region.value, size)
-            labels = region.find_labels()
-            if shape is None:
-                counts["other results"] += 1
-                continue
-            if not labels:
-                raise bad_annotations(f"region {region.id!r:.60} has no label")
-            counts["further labels"] += len(labels) - 1
-            placed = _place_points(points.get(region.id, ()), size)
-            shape = replace(shape, points=tuple(placed.values()))
-            counts["repeated key points"] += len(points.get(region.id, ())) - len(placed)
-            counts["attributes with several values"] += region.unusable
-            title = f"region {region.id!r:.60} is not a rectangle"
-            objects.add(shape, labels[0], title, attributes=region.attributes)
-        if size:
-            scale = (100 / size[0], 100 / size[1]) * 2
-            boxes = (map(mul, shape.box, scale) for shape in objects.shapes)
-            refuse_fractions(map(list, boxes), "percent")
+        if regions and size is None:
+            raise bad_annotations("a region has no original_width and original_height")
+        size = size or (0, 0)
+        shaped = _read_shapes(regions, size, counts)
+        owners = [RegionPoints(region.id, shape.box) for region, shape in shaped]
+        points = _list_points(annotation, regions, size)
+        free = attach_points(points, owners, by_place=self.points == "landmarks")
+        for (region, shape), own in zip(shaped, owners, strict=True):
+            objects.add(
+                replace(shape, points=tuple(own.points.values())),
+                region.find_labels()[0],
+                f"region {region.id!r:.60} is not a rectangle",
+                attributes=region.attributes,
+                lost_points=own.lost,
+            )
+        boxes = [each.box for each in owners]
+        _refuse_fractions([*boxes, *((x, y, x, y) for _, x, y, _ in free)], size)
+        counts[_LANDMARKS] += bool(free) and self.points == "landmarks"
+        self._add_free_points(free, objects, size)
         if not with_outlines:
             counts["masks"] += objects.outlines
-        given = objects.annotate(size or (0, 0), with_outlines, point_names)
+        given = objects.annotate(size, with_outlines, point_names)
         return DescribedImage(given, "", objects.labels)
+
+    def _add_free_points(
+        self, points: Sequence[NamedPoint], objects: DescribedObjects, size: Size
+    ) -> None:
+        """Adds key points outside all regions as one object, or as one each."""
+        whole = (0.0, 0.0, float(size[0]), float(size[1]))
+        if self.points == "objects":
+            for each in points:
+                shape = DescribedShape(whole, False, None, points=(each,))
+                objects.add(shape, each.name, "", attributes={})
+        elif points:
+            landmarks = RegionPoints("", whole)
+            for each in points:
+                landmarks.add(each)
+            shape = DescribedShape(whole, False, None, points=tuple(landmarks.points.values()))
+            objects.add(shape, OBJECT, "", attributes={}, lost_points=landmarks.lost)
 
 
 def _name_points(tasks: Sequence[LabelStudioTask]) -> Sequence[str]:
@@ -336,37 +401,57 @@ def _name_points(tasks: Sequence[LabelStudioTask]) -> Sequence[str]:
     names: dict[str, None] = {}
     for task in tasks:
         if annotation := task.find_annotation():
-            points = (each for each in annotation.result if each.is_key_point)
-            names.update(dict.fromkeys(point.find_labels()[0] for point in points))
+            labels = [each.find_labels()[:1] for each in annotation.regions if each.is_key_point]
+            names.update(dict.fromkeys(chain.from_iterable(labels)))
     return list(names)
 
 
-def _take_points(
-    regions: Sequence[Region],
-) -> tuple[Mapping[str, Sequence[Region]], list[Region]]:
-    """Returns the key points of each region by its id, and the regions that are objects.
+def _read_shapes(
+    regions: Sequence[Region], size: Size, counts: Counter[str]
+) -> list[tuple[Region, DescribedShape]]:
+    """Returns the regions that have a shape, and their shapes.
 
-    A point whose region is missing is an object itself.
+    Args:
+        regions: those of an image.
+        size: its width and height.
+        counts: numbers of what is not stored, which grow.
+
+    Raises:
+        Rejected: `bad_annotations`: a shape or a key point has no label.
     """
-    parents = {each.id for each in regions if not each.is_key_point}
-    points: defaultdict[str, list[Region]] = defaultdict(list)
-    objects: list[Region] = []
-    for each in regions:
-        if each.is_key_point and each.parent in parents:
-            points[each.parent].append(each)
+    shaped = list[tuple[Region, DescribedShape]]()
+    for region in regions:
+        if region.is_key_point:
+            counts["answers about key points"] += len(region.attributes) + region.unusable
+        elif shape := read_shape_of_label_studio(region.value, size):
+            shaped.append((region, shape))
+            counts["attributes with several values"] += region.unusable
         else:
-            objects.append(each)
-    return points, objects
+            counts["other results"] += 1
+            continue
+        if not (labels := region.find_labels()):
+            raise bad_annotations(f"region {region.id!r:.60} has no label")
+        counts["further labels"] += len(labels) - 1
+    return shaped
 
 
-def _place_points(points: Sequence[Region], size: Size) -> Mapping[str, NamedPoint]:
-    """Returns the key points of an object by name; of several with one name, the last counts."""
-    placed = {}
-    for each in points:
-        name = each.find_labels()[0]
-        if shape := read_shape_of_label_studio(each.value, size):
-            placed[name] = NamedPoint(name, shape.box[0], shape.box[1], _VISIBLE)
-    return placed
+def _list_points(
+    annotation: TaskAnnotation, regions: Sequence[Region], size: Size
+) -> Iterator[RelatedPoint]:
+    """Yields the key points of an image; `regions` are those of the annotation that counts."""
+    related = annotation.find_related()
+    for each in regions:
+        if each.is_key_point:
+            x, y = read_point_of_label_studio(each.value, size)
+            point = NamedPoint(each.find_labels()[0], x, y, _VISIBLE)
+            yield RelatedPoint(point, [*filter(None, [each.parent]), *related.get(each.id, ())])
+
+
+def _refuse_fractions(boxes: Sequence[Box], size: Size) -> None:
+    """Refuses an image whose regions are all in fractions of it; see `refuse_fractions`."""
+    if boxes:
+        scale = (100 / size[0], 100 / size[1]) * 2
+        refuse_fractions([list(map(mul, box, scale)) for box in boxes], "percent")
 
 
 def find_path(address: str) -> str:

@@ -8,10 +8,8 @@ from recordmill.annotations.boxes import boxes_of
 from recordmill.annotations.keypoints import KeyPoints
 from recordmill.annotations.pairs import PairedImages
 from recordmill.annotations.segmentation import Segmentation
+from recordmill.transforms.inputs.described_objects import OBJECT
 from recordmill.transforms.inputs.tables.manifest_columns import ManifestEntry
-
-_OBJECT = "object"
-"""The class of an object with key points and without a class."""
 
 _WHOLE_IMAGE = (0.0, 0.0, 1.0, 1.0)
 """The box of an object without one, in fractions of the image."""
@@ -33,7 +31,7 @@ def describe_objects(
         size = entry.size
         yield boxes_of(entry.boxes, entry.box_labels, drawn_on_size=size, fractions=fractions)
     elif entry.points is not None:
-        entry.box_labels = [entry.label or _OBJECT]
+        entry.box_labels = [entry.label or OBJECT]
         yield boxes_of([_WHOLE_IMAGE], entry.box_labels, drawn_on_size=entry.size, fractions=True)
     if entry.points is not None:
         yield KeyPoints(point_names, entry.points, fractions)

@@ -6,6 +6,7 @@ import pytest
 from carried_annotations import boxes_in, labels_in
 
 from recordmill.annotations.attributes import Attributes
+from recordmill.annotations.boxes import Boxes
 from recordmill.annotations.keypoints import KeyPoints
 from recordmill.annotations.masks import Masks
 from recordmill.imaging.masks.outline import Polygons
@@ -318,19 +319,81 @@ def test_points_with_a_parent_are_its_key_points_under_the_names_of_the_whole_fi
     assert not_stored(listed) == [("masks", 1)]
 
 
-def test_points_without_their_parent_are_objects(tmp_path):
-    listed = refer(tmp_path, [task(annotation(region(), point(2, "nose", 50, 40, parent="gone")))])
-    (ref,) = (each for each in listed if type(each) is ImageRef)
-    assert boxes_in(ref).labels == ["car", "nose"]
-    assert key_points_in(ref) == KeyPoints(["nose"], [None, None])
+TWO = [region(), region(number=2, x=40, y=20, width=50, height=60)]
+
+
+def test_points_belong_to_the_region_to_which_a_relation_joins_them(tmp_path):
+    """As in exports of DeepLabCut, where other points belong to no individual."""
+    results = [
+        *TWO,
+        point(3, "nose", 1, 1, parent=None),
+        point(4, "tail", 80, 70, parent="gone"),
+        {"type": "relation", "from_id": "r3", "to_id": "r1", "direction": "right"},
+    ]
+    found = key_points_in(references(refer(tmp_path, [task(annotation(*results))]))[0])
+    nose, tail = [0.4, 0.3, 2, 0, 0, 0], [0, 0, 0, 32, 21, 2]
+    assert found.points == [pytest.approx(nose), None, pytest.approx(tail)]
+
+
+def test_points_of_no_region_belong_to_the_only_one_that_they_are_inside(tmp_path):
+    points = [point(4, "ear", 55, 25, parent=None), point(5, "tail", 80, 70, parent="gone")]
+    found = key_points_in(references(refer(tmp_path, [task(annotation(*TWO, *points))]))[0])
+    assert found.points == [None, pytest.approx([0, 0, 0, 32, 21, 2])]
+    assert found.lost == [["several_regions", 0]]
+
+
+LANDMARKS = [point(11, "nose", 50, 40, None), point(12, "ear", 25, 10, None)]
+
+
+def test_points_outside_all_regions_are_the_landmarks_of_their_image(tmp_path):
+    second = task(annotation(TRIANGLE, point(13, "ear", 75, 10, None)), image="2.jpg")
+    listed = refer(
+        tmp_path, [task(annotation(*LANDMARKS)), second], images=(IMAGE, "export/images/2.jpg")
+    )
+    first, other = references(listed)
+    assert boxes_in(first) == Boxes([[0, 0, 40, 30]], ["object"], {}, [40, 30])
+    assert key_points_in(first) == KeyPoints(["nose", "ear"], [[20, 12, 2, 10, 3, 2]])
+    assert boxes_in(other).labels == ["cat", "object"]
+    assert key_points_in(other).points == [None, [0, 0, 0, 30, 3, 2]]
+    ((note, count),) = ((each.reason, each.count) for each in listed if each.status == "noted")
+    assert note.startswith("{images have} key points outside all regions")
+    assert count == 2
+
+
+def test_points_outside_all_regions_may_be_objects(tmp_path):
+    inside = point(3, "nose", 25, 25, None)
+    results = [region(), inside, *LANDMARKS, point(4, "ear", 0, 0)]
+    listed = refer(tmp_path, [task(annotation(*results))], points="objects")
+    (ref,) = references(listed)
+    whole = [0, 0, 40, 30]
+    assert boxes_in(ref).labels == ["car", "nose", "nose", "ear"]
+    assert boxes_in(ref).boxes == [[4, 6, 24, 9], whole, whole, whole]
+    noses = [10, 7.5, 2, 0, 0, 0], [20, 12, 2, 0, 0, 0]
+    points = [[0, 0, 0, 0, 0, 2], *noses, [0, 0, 0, 10, 3, 2]]
+    assert key_points_in(ref) == KeyPoints(["nose", "ear"], points)
+
+
+def test_a_point_may_have_its_label_in_a_result_of_its_own(tmp_path):
+    place = {"x": 50, "y": 40, "width": 0.5}
+    more = {**region(), "type": "keypoint", "value": place}
+    label = {**more, "type": "labels", "value": {**place, "labels": ["nose"]}}
+    listed = refer(tmp_path, [task(annotation(more, label))])
+    assert key_points_in(references(listed)[0]) == KeyPoints(["nose"], [[20, 12, 2]])
+
+
+def test_points_in_fractions_are_refused(tmp_path):
+    points = [point(1, "nose", 0.5, 0.4, None), point(2, "ear", 0.25, 0.1, None)]
+    ((_, _, reason, detail),) = rejections(refer(tmp_path, [task(annotation(*points))]))
+    assert reason == "bad_annotations"
+    assert "its boxes are fractions of the image" in detail
 
 
 def test_of_points_with_one_name_the_last_counts(tmp_path):
     points = [point(2, "nose", 50, 40), point(3, "nose", 25, 10)]
     listed = refer(tmp_path, [task(annotation(region(), *points))])
-    (ref,) = (each for each in listed if type(each) is ImageRef)
-    assert key_points_in(ref).points == [[10, 3, 2]]
-    assert not_stored(listed) == [("repeated key points", 1)]
+    found = key_points_in(references(listed)[0])
+    assert found == KeyPoints(["nose"], [[10, 3, 2]], lost=[["repeated", 0]])
+    assert not_stored(listed) == []
 
 
 CLONE = Path(os.environ.get("RECORDMILL_CLONES", "no clones"), "HumanSignal/label-studio-sdk")

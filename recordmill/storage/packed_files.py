@@ -208,14 +208,14 @@ class Unpacked(NamedTuple):
     Attributes:
         path: a local file.
         size: number of intact bytes.
-        fault: why there are no more, in one sentence; empty if the content is complete.
+        fault: why there are no more, in one sentence; None if the content is complete.
         is_doubtful: whether even these bytes may be wrong, because a checksum over all of them does
             not match.
     """
 
     path: str
     size: int
-    fault: str
+    fault: str | None
     is_doubtful: bool
 
 
@@ -243,7 +243,8 @@ def unpack(
 @cache
 def _unpack(uri: str, packing: Gzip | NamedMember, version: str, max_ratio: int) -> Unpacked:
     handle, path = tempfile.mkstemp(dir=_folder())
-    size, fault, is_doubtful = 0, "", False
+    size, is_doubtful = 0, False
+    fault: str | None = None
     try:
         with os.fdopen(handle, "wb") as unpacked:
             try:

@@ -48,11 +48,11 @@ class StoredFile:
     Attributes:
         size: in bytes.
         members: number of gzip members: always 0.
-        fault: why reading ended early: always empty.
+        fault: why reading ended early: always None.
     """
 
     members = 0
-    fault = ""
+    fault: str | None = None
     is_checksum_fault = False
 
     def __init__(self, path: StrPath, digest: bool = False) -> None:
@@ -116,7 +116,7 @@ class GzipBytes:
         format: `gzip` or `ZLIB`, as the first bytes say.
         packed_bytes: number of stored bytes unpacked so far.
         members: number of members so far.
-        fault: why reading ended, if the stream itself is damaged; otherwise the empty string.
+        fault: why reading ended, if the stream itself is damaged; otherwise None.
         is_checksum_fault: whether the fault is a trailer that does not match the unpacked bytes.
     """
 
@@ -133,7 +133,7 @@ class GzipBytes:
         self._inflate: Any = zlib.decompressobj(wbits)
         self._ended = False
         self.members = 1
-        self.fault = ""
+        self.fault: str | None = None
         self.is_checksum_fault = False
 
     def read(self, offset: int, count: int) -> memoryview:

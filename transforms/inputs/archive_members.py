@@ -308,7 +308,7 @@ def _members(file: ImageRef, limits: Limits, names_encoding: str) -> Iterator[Me
     start = storage.read_range(file.uri, 0, 4)
     if start.startswith(b"\x1f\x8b"):
         unpacked = unpack(file.uri, Gzip(), file.version, limits.ratio)
-        if unpacked.is_doubtful:  # it is unknown which member is affected
+        if unpacked.fault and unpacked.is_doubtful:  # it is unknown which member is affected
             raise bad_archive(unpacked.fault)
         with open(unpacked.path, "rb") as stream:
             try:

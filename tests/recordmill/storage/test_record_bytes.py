@@ -66,7 +66,7 @@ def test_unpacked_bytes_are_read_by_place_going_forward(store, kind):
         assert view == CONTENT[offset : offset + len(view)]
         assert source.max_remaining(offset) >= 3_000_000 - offset
     assert len(source.read(3_000_000, 1)) == 0
-    assert source.fault == ""
+    assert source.fault is None
 
 
 def test_all_that_comes_before_a_fault_is_unpacked(store):

@@ -247,7 +247,7 @@ class Table(TableFormat, Source):
 
         Columns whose values lose digits are added to `rounded`.
         """
-        if row.cells is None:
+        if row.fault is not None:
             raise bad_row(row.fault)
         names = {}
         for role, named in self._named.items():

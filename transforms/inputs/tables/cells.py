@@ -44,12 +44,12 @@ class TableRow:
         number: the line in which it begins, from 1, header included; in Parquet, which has no
             lines, the row, from 1.
         cells: its cells by column; a list if columns have no names; None if the row is malformed.
-        fault: what is wrong with a malformed row.
+        fault: what is wrong with a malformed row; None for other rows.
     """
 
     number: int
     cells: Any
-    fault: str = ""
+    fault: str | None = None
 
     @property
     def place(self) -> str:

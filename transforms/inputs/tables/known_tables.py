@@ -236,7 +236,7 @@ class FoundColumns:
     is_numbered: bool | None = field(default=None, compare=False)
     candidates: Mapping[str, str] = field(default_factory=dict, compare=False)
     class_id: str = field(default="", compare=False)
-    fault: str = ""
+    fault: str | None = None
 
     @property
     def source(self) -> dict[str, Any]:
@@ -593,7 +593,7 @@ def _find_meanings(head: TableHead, image: _ImageColumn) -> FoundColumns:
         candidates=find_candidates(left, head),
         other_split=other_split,
         guessed_splits=guessed,
-        fault=_VIA_FAULT if _VIA in row else "",
+        fault=_VIA_FAULT if _VIA in row else None,
     )
 
 

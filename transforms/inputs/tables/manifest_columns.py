@@ -285,7 +285,7 @@ class ManifestEntry:
     mask: str = ""
     pairs: dict[str, str] = field(default_factory=dict)
     features: dict[str, Any] = field(default_factory=dict)
-    fault: str = ""
+    fault: str | None = None
 
     def join(self, other: "ManifestEntry") -> str | None:
         """Adds the boxes of another row of the same image.

@@ -157,7 +157,7 @@ class _RowGroup:
 
     starts: array = field(default_factory=lambda: array("q"))
     lengths: array = field(default_factory=lambda: array("q"))
-    fault: str = ""
+    fault: str | None = None
 
 
 _LOCK = threading.Lock()

@@ -207,7 +207,7 @@ def _read_rows(lines: TextLines, read_cells: Callable[[], Any]) -> Iterator[Tabl
     empty = 0
     while True:
         lines.row_number = lines.number + 1
-        cells, fault = None, ""
+        cells, fault = None, None
         try:
             cells = read_cells()
         except StopIteration:
@@ -374,7 +374,7 @@ class TableFile:
         def counted() -> Iterator[TableRow]:
             for row in rows:
                 self.count += 1
-                if row.fault.startswith(_NOT_ENCODED):
+                if row.fault and row.fault.startswith(_NOT_ENCODED):
                     raise UnreadableTableError(f"row {row.number}: {row.fault}")
                 if self.kind == "jsonl" and row.cells:
                     self.keys.update(row.cells.keys())

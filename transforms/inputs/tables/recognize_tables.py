@@ -328,7 +328,7 @@ def _find_questions(
     What is wrong with the tables comes before what is unclear about one.
     """
     path, first = next(iter(read.items()))
-    if fault := next((each.fault for each in found.values() if each.fault), ""):
+    if fault := next((each.fault for each in found.values() if each.fault), None):
         table = next(each for each in found if found[each].fault)
         has_others = sketch.has_images or len(sketch.all_ending(*TABLE_ENDINGS)) > 1
         leave_out = f", or add {to_ignore([table], sketch)}" if has_others else ""

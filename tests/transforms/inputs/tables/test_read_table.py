@@ -170,7 +170,7 @@ def test_rows_of_another_width_are_bad_rows(tmp_path):
         assert [(row.number, row.cells, row.fault) for row in table.rows] == [
             (2, None, "it has 1 cell, and the table has 2 columns"),
             (3, None, "it has 3 cells, and the table has 2 columns"),
-            (4, {"a": "1", "b": "2"}, ""),
+            (4, {"a": "1", "b": "2"}, None),
         ]
 
 

@@ -55,10 +55,10 @@ def test_rows_are_counted_by_lines():
 def test_a_malformed_row_is_one_row_and_the_next_is_read():
     rows = read(b'a,b\n"x"y,1\n\xff,2\nc,d\n')
     assert [(row.number, row.cells, row.fault) for row in rows] == [
-        (1, ["a", "b"], ""),
+        (1, ["a", "b"], None),
         (2, None, "it is not a row of a table: ',' expected after '\"'"),
         (3, None, NOT_ENCODED),
-        (4, ["c", "d"], ""),
+        (4, ["c", "d"], None),
     ]
 
 
@@ -126,7 +126,7 @@ def test_lines_that_are_not_objects_are_rows_with_faults():
     faults = [row.fault for row in rows]
     assert faults[1].startswith("it is not valid JSON: ")
     assert faults[2:4] == ["it is not a JSON object: '[1]'", NOT_ENCODED]
-    assert faults[0] == faults[5] == ""
+    assert (faults[0], faults[5]) == (None, None)
 
 
 def test_brackets_without_end_are_one_bad_row():

@@ -1,7 +1,8 @@
 """A function that finds nothing returns None: an empty text is a value, not the lack of one.
 
-If `""` meant "no problem", forgetting to look at a result would not be an error of types. The test
-looks for functions that are annotated `-> str` and return a literal `""`.
+If `""` meant "no problem", forgetting to look at a result would not be an error of types. The tests
+look for functions that are annotated `-> str` and return a literal `""`, and for faults that are
+`""` where there is none.
 """
 
 import ast
@@ -55,6 +56,25 @@ def find_functions(nodes: list[ast.AST]) -> Iterator[str]:
             yield node.name
 
 
+FAULTS = frozenset(("error", "fault", "problem"))
+"""Names of fields that say what is wrong, which is None if nothing is."""
+
+
+def find_empty_faults(nodes: list[ast.AST]) -> Iterator[str]:
+    """The fields and attributes for a fault that are `""` without one."""
+    for node in nodes:
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or not may_be_empty(node.value):
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        names = [ast.unparse(target).rpartition(".")[2] for target in targets]
+        yield from FAULTS.intersection(names)
+
+
+def test_no_fault_is_none():
+    found = {str(path): [*find_empty_faults(product_text.nodes_of(path))] for path in modules()}
+    assert {path: names for path, names in found.items() if names} == {}
+
+
 def find_all() -> set[str]:
     """Such functions of the product, each as `module:function`."""
     found = set()
@@ -98,3 +118,8 @@ def test_empty_texts_are_found(result):
 )
 def test_other_results_are_not(code):
     assert [*find_functions([*ast.walk(ast.parse(code))])] == []
+
+
+def test_empty_faults_are_found():
+    code = 'class Row:\n    fault: str = ""\n    error: str | None = None\n    name = ""\n'
+    assert [*find_empty_faults([*ast.walk(ast.parse(code))])] == ["fault"]

@@ -174,10 +174,10 @@ def conclude(
     first_folders = set[str]().union(*(tally.first_folders for tally in tallies))
     naming_files = sum(tally.naming_files for tally in tallies)
     # A folder without files does not exist on a store: most likely its name is misspelled.
-    missing_fault = "nothing is there"
-    if any(tally.exists for tally in tallies):
-        missing_fault = ""
-    if fault := next((tally.fault for tally in tallies if tally.fault), missing_fault):
+    fault = next((tally.fault for tally in tallies if tally.fault), None)
+    if fault is None and not any(tally.exists for tally in tallies):
+        fault = "nothing is there"
+    if fault:
         missing = whole.replace(key=f"{source_input.name}/" if source_input.name else "")
         yield missing.notice("fatal", "missing_input", f"the input cannot be read ({fault})")
     if source.reads_sets:

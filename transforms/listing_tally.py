@@ -23,7 +23,7 @@ class Tally:
         first_folders: the first folders of its files.
         naming_files: files that name images.
         exists: whether anything was found.
-        fault: why it cannot be read; empty if it can.
+        fault: why it cannot be read; None if it can.
         is_folder: whether the input is a folder, not one file.
         shards: what it says about sets of files.
         unclaimed: files that the source does not claim.
@@ -36,7 +36,7 @@ class Tally:
     first_folders: set[str] = field(default_factory=set)
     naming_files: int = 0
     exists: bool = False
-    fault: str = ""
+    fault: str | None = None
     is_folder: bool = True
     shards: ShardTally = field(default_factory=ShardTally)
     unclaimed: UnclaimedFiles = field(default_factory=UnclaimedFiles)

@@ -26,11 +26,11 @@ class SetText(str):
 
     Attributes:
         value: what YAML reads.
-        error: a sentence if it is not YAML.
+        error: a sentence if it is not YAML; otherwise None.
     """
 
     value: Any = None
-    error: str = ""
+    error: str | None = None
 
     @property
     def text(self) -> str:

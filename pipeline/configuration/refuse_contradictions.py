@@ -23,6 +23,9 @@ from recordmill.transforms.inputs.pair_names import WORD, are_counters, is_about
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.unclaimed_files import role_of
 from recordmill.transforms.inputs.unlikely_classes import (
+    DATES,
+    HASH_DIGITS,
+    HASHES,
     NO_CLASS,
     are_numbered,
     are_series,
@@ -54,7 +57,7 @@ def refuse_wrapper(sketch: FolderSketch, place: str) -> None:
     what = f"{place}: {whole} is around all folders of images, such as {below[0]}"
     where = f"use {advise_input(sketch, place, whole)}"
     first = whole.partition("/")[0]
-    if explain_unlikely([first]) == "dates" and all(map(str.isdigit, below)):
+    if explain_unlikely([first]) == DATES and all(map(str.isdigit, below)):
         flags = flags_of({"source": {"class_from": "none"}})
         raise UsageError(
             f"{place}: {whole} and the folders in it are dates, not classes: to convert the "
@@ -144,7 +147,7 @@ def refuse_contradictions(sketch: FolderSketch, place: str, archive: str = "") -
             or _explain_sequences(sketch, split, folders)
             or _explain_samples(sketch, split, folders)
         )
-        are_hashes = what is not None and "hashes" in what
+        are_hashes = what in (HASHES, HASH_DIGITS)
         below = _find_same_below(sketch, split, folders)
         if not below and not what and (inner := _find_tree(sketch, split, folders)):
             raise UsageError(f"{where}: {_explain_tree(folders, inner)}")

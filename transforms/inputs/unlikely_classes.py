@@ -88,6 +88,9 @@ _PART_WORD = (
 )
 _TIME = r"(?:[-_. t]*[0-9]{2}){2,3}z?"
 
+HASHES, HASH_DIGITS, DATES = "hashes", "digits of the images' hashes", "dates"
+"""What `explain_unlikely` returns for folders that need other advice than the rest."""
+
 _NO_CLASSES = {
     "parts of the collection": re.compile(rf"(?:{_PART_WORD}[ _.-]*)*{_PART_WORD}{_COUNTED}"),
     "recordings or scenes": re.compile(
@@ -105,11 +108,11 @@ _NO_CLASSES = {
     "cameras": re.compile(r"(?:cam|camera)(?:[ _.-]+[a-z]+)+[0-9]*"),
     "wells of a plate": re.compile("[a-p](?:0[1-9]|1[0-9]|2[0-4])"),
     "layers of the same things": re.compile(rf"(?:layer|slice|plane|channel|band){_COUNTED}"),
-    "dates": re.compile(
+    DATES: re.compile(
         rf"{_YEAR}(?:[-_. ]?{_MONTH}(?:[-_. ]?{_DAY}(?:{_TIME})?)?)?"
         rf"|{_DAY}[-_. ]{_MONTH}[-_. ]{_YEAR}"
     ),
-    "hashes": re.compile(r"(?=[^0-9]*[0-9])(?:[0-9a-f]{8,}|[0-9a-f]{8}-[0-9a-f-]{9,})"),
+    HASHES: re.compile(r"(?=[^0-9]*[0-9])(?:[0-9a-f]{8,}|[0-9a-f]{8}-[0-9a-f-]{9,})"),
 }
 """What folders are that do not name classes, and their names in lower case."""
 
@@ -143,11 +146,11 @@ def explain_unlikely(names: Collection[str]) -> str | None:
     """
     lower = [name.lower() for name in names]
     if are_hex_digits(lower):
-        return "digits of the images' hashes"
+        return HASH_DIGITS
     if find_changed(names):
         return "images and changed copies of them"
     for what, form in _NO_CLASSES.items():
-        is_number = what == "hashes" and all(map(str.isdigit, lower))
+        is_number = what == HASHES and all(map(str.isdigit, lower))
         if lower and all(map(form.fullmatch, lower)) and not is_number:
             return what
     are_generic = len(lower) > 1 and all(map(_GENERIC.fullmatch, lower))

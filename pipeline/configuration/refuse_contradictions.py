@@ -98,9 +98,8 @@ def find_branches(sketch: FolderSketch) -> tuple[str, list[str]]:
     """
     whole = ""
     while True:
-        names = _names_in(sketch, whole)
-        below = [each for each in names.folders if sketch.holds_images(posixpath.join(whole, each))]
-        if names.images or len(below) != 1:
+        below = _folders_of_images(sketch, whole)
+        if _names_in(sketch, whole).images or len(below) != 1:
             return whole, below
         whole = posixpath.join(whole, below[0])
 
@@ -108,11 +107,7 @@ def find_branches(sketch: FolderSketch) -> tuple[str, list[str]]:
 def are_no_classes(sketch: FolderSketch) -> bool:
     """Returns whether names alone show that the folders of images are patients, parts or dates."""
     for split in sketch.split_folders or ("",):
-        folders = [
-            each
-            for each in _names_in(sketch, split).folders
-            if sketch.holds_images(posixpath.join(split, each))
-        ]
+        folders = _folders_of_images(sketch, split)
         if explain_unlikely(folders):
             return True
     return False
@@ -131,11 +126,7 @@ def refuse_contradictions(sketch: FolderSketch, place: str, archive: str = "") -
     """
     where = f"{place}/{archive}" if archive else place
     for split in sketch.split_folders or ("",):
-        folders = [
-            each
-            for each in _names_in(sketch, split).folders
-            if sketch.holds_images(posixpath.join(split, each))
-        ]
+        folders = _folders_of_images(sketch, split)
         if not split and likely_splits(folders):  # the listing asks for these
             continue
         refuse_layers(sketch, where, split, folders, bool(archive))
@@ -242,8 +233,7 @@ def _find_inner(sketch: FolderSketch, paths: Sequence[str]) -> list[str]:
     """Returns the names of the folders of images in several folders."""
     found = set[str]()
     for path in paths:
-        names = _names_in(sketch, path).folders
-        found.update(each for each in names if sketch.holds_images(f"{path}/{each}"))
+        found.update(_folders_of_images(sketch, path))
     return sorted(found)
 
 
@@ -495,10 +485,10 @@ def _find_splits_in(sketch: FolderSketch, folder: str) -> list[str]:
     Returns empty unless there are several.
     """
     path = _step_into(sketch, folder)
-    names = _names_in(sketch, path)
-    below = [each for each in names.folders if sketch.holds_images(f"{path}/{each}")]
+    below = _folders_of_images(sketch, path)
     splits = {split_for_word(each) for each in below}
-    return below if len(splits) > 1 and all(splits) and not names.images else []
+    has_images = bool(_names_in(sketch, path).images)
+    return below if len(splits) > 1 and all(splits) and not has_images else []
 
 
 def _hold(names: Sequence[str]) -> str:
@@ -509,14 +499,19 @@ def _names_in(sketch: FolderSketch, folder: str) -> Names:
     return sketch.names.get(folder) or sketch.deeper.get(folder) or Names()
 
 
+def _folders_of_images(sketch: FolderSketch, folder: str) -> list[str]:
+    """Returns the folders in a folder that have images, themselves or further down."""
+    folders = _names_in(sketch, folder).folders
+    return [each for each in folders if sketch.holds_images(posixpath.join(folder, each))]
+
+
 def _step_into(sketch: FolderSketch, path: str) -> str:
     """Returns the folder below a path at which folders of images branch.
 
     `images` in `amazon/images`.
     """
-    names = _names_in(sketch, path)
-    below = [each for each in names.folders if sketch.holds_images(f"{path}/{each}")]
-    if len(below) != 1 or names.images or not says_nothing(below[0]):
+    below = _folders_of_images(sketch, path)
+    if len(below) != 1 or _names_in(sketch, path).images or not says_nothing(below[0]):
         return path
     return _step_into(sketch, f"{path}/{below[0]}")
 
@@ -528,11 +523,7 @@ def _find_same_below(sketch: FolderSketch, above: str, folders: Sequence[str]) -
     """
     paths = [_step_into(sketch, posixpath.join(above, folder)) for folder in folders]
     inner = {
-        path: frozenset(
-            each
-            for each in _names_in(sketch, path).folders
-            if sketch.holds_images(posixpath.join(path, each))
-        )
+        path: frozenset(_folders_of_images(sketch, path))
         for path in paths
         if path in sketch.names or path in sketch.deeper
     }

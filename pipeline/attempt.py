@@ -184,7 +184,6 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         overwrite=options.overwrite or options.update,
         update=options.update,
         preview=options.plan,
-        **_recognition_of(loaded, options),
         writer=options.writer,
         threads=options.threads,
         processes=_count_processes(options, settings),
@@ -193,6 +192,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         notes=(*notes, *_note_processes(options)),
         facts=_facts_of(options),
     )
+    run = _add_recognition(run, loaded, options)
     return Job(settings, inputs, recipe, run, loaded.layout, earlier)
 
 
@@ -248,15 +248,18 @@ def _find_folders(inputs: Sequence[Input], options: LaunchOptions) -> dict[str, 
     }
 
 
-def _recognition_of(loaded: LoadedSettings, options: LaunchOptions) -> dict[str, Any]:
-    """Returns what the plan must know about the recognition of the input."""
-    return {
-        "is_recognized": loaded.is_recognized,
-        "other_classes": loaded.layout.other_classes if loaded.layout else None,
-        "command": options.command if options.owns_process else (),
-        "left_by_user": loaded.left_by_user,
-        "names_convention": loaded.names_convention,
-    }
+def _add_recognition(
+    run: RunSettings, loaded: LoadedSettings, options: LaunchOptions
+) -> RunSettings:
+    """Adds what the plan must know about the recognition of the input."""
+    return replace(
+        run,
+        is_recognized=loaded.is_recognized,
+        other_classes=loaded.layout.other_classes if loaded.layout else None,
+        command=options.command if options.owns_process else (),
+        left_by_user=loaded.left_by_user,
+        names_convention=loaded.names_convention,
+    )
 
 
 def _discard_leftovers(output: str, terminal: Terminal) -> None:

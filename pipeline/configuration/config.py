@@ -81,7 +81,7 @@ class LoadedSettings:
         names_convention: whether a convention was given or recognized, rather than left at the
             default.
         comment: the first line of the dataset's `config.yaml` if it says what was recognized and
-            why: now, or when the given configuration was written; otherwise empty.
+            why: now, or when the given configuration was written; otherwise None.
         layout: the layout that was recognized now; None if none was, or none was needed.
         is_recognized: whether the inputs' files decided the settings, or no layout was recognized
             and the defaults hold.

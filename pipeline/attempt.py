@@ -15,7 +15,7 @@ import sys
 import tempfile
 import traceback
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -39,7 +39,7 @@ from recordmill.pipeline.explain_failure import (
     explain_failure,
 )
 from recordmill.pipeline.import_beam import import_beam_for_local_files
-from recordmill.pipeline.job import Job
+from recordmill.pipeline.job import BuildPipeline, Job
 from recordmill.pipeline.sample import ensure_sample
 from recordmill.pipeline.terminal import Terminal
 from recordmill.reading.analyze_dataset import check_tensorflow
@@ -90,7 +90,7 @@ _NOTE_ON_BEAMS_WRITER = (
 
 
 def attempt(
-    options: LaunchOptions, build: Callable[..., Any], terminal: Terminal
+    options: LaunchOptions, build: BuildPipeline, terminal: Terminal
 ) -> tuple[Outcome, Job | None]:
     """Runs one conversion.
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from shlex import join
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from recordmill.pipeline.configuration.options import (
     JSON_HELP,
@@ -34,6 +34,9 @@ from recordmill.schemas.errors import (
 from recordmill.schemas.formatting import printable
 from recordmill.schemas.version import VERSION
 
+if TYPE_CHECKING:
+    from recordmill.pipeline.job import BuildPipeline
+
 HELP = """\
 usage: {prog} COMMAND [flags]
 
@@ -56,7 +59,7 @@ commands:
 _COMMANDS = ("run", "verify", "inspect", "view", "diff", "versions", "analyze", "completion")
 
 
-def run_command(argv: Sequence[str], build: Callable[..., Any], prog: str = "recordmill") -> int:
+def run_command(argv: Sequence[str], build: "BuildPipeline", prog: str = "recordmill") -> int:
     """Runs a command line.
 
     Args:

@@ -1,6 +1,8 @@
 """One conversion: what the launcher prepares, and a runner carries out."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from recordmill.pipeline.configuration.config import Layout
 from recordmill.schemas.settings.dataset import DatasetSettings
@@ -8,6 +10,11 @@ from recordmill.schemas.settings.recipe import Recipe
 from recordmill.schemas.settings.source import Input
 from recordmill.transforms.planning.earlier_dataset import EarlierDatasets, EarlierNames
 from recordmill.transforms.planning.runs import RunSettings
+
+if TYPE_CHECKING:
+    import apache_beam as beam
+
+    from recordmill.schemas.dataset.outcome import Outcome
 
 
 @dataclass(frozen=True)
@@ -29,3 +36,7 @@ class Job:
     run: RunSettings
     layout: Layout | None = None
     earlier: EarlierDatasets | EarlierNames = field(default_factory=EarlierDatasets)
+
+
+BuildPipeline = Callable[["beam.Pipeline", Job], "beam.PCollection[Outcome]"]
+"""Builds the pipeline of a job, as `pipeline.run.build` does."""

@@ -6,10 +6,10 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -39,13 +39,15 @@ from recordmill.schemas.errors import (
 from recordmill.schemas.formatting import last_line
 
 if TYPE_CHECKING:
-    from recordmill.pipeline.job import Job
+    import apache_beam as beam
+
+    from recordmill.pipeline.job import BuildPipeline, Job
 
 MOST_NOTES = 20
 """The most notes in the line of JSON; `recordmill.json` has all of them."""
 
 
-def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -> int:
+def launch(argv: Sequence[str], build: "BuildPipeline", prog: str = MODULE) -> int:
     """Runs one conversion and reports the result.
 
     Args:
@@ -105,15 +107,15 @@ def _report(outcome: Outcome, output: str, options: LaunchOptions, terminal: Ter
 
 
 def _attempt(
-    options: LaunchOptions, build: Callable[..., Any], terminal: Terminal
+    options: LaunchOptions, build: "BuildPipeline", terminal: Terminal
 ) -> "tuple[Outcome, Job | None]":
     """Imports what a conversion needs, and runs it."""
 
     def stop(*_: object) -> None:
         raise Terminated
 
-    def build_at_last(*arguments: Any) -> Any:
-        built = build(*arguments)
+    def build_at_last(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
+        built = build(root, job)
         # Imported modules stay: the collector need not scan them again and again (0.4 s in a run of
         # 100 images). The cycles that the imports left, such as parsers of flags, are 5 MB.
         gc.collect()

@@ -38,7 +38,7 @@ from recordmill.pipeline.configuration.options import (
     LaunchOptions,
 )
 from recordmill.pipeline.configuration.preflight import call_with_timeout
-from recordmill.pipeline.job import Job
+from recordmill.pipeline.job import BuildPipeline, Job
 from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.dataset.outcome import Outcome
 from recordmill.schemas.errors import FAILED, RecordmillError, Terminated, UsageError
@@ -54,9 +54,7 @@ SECONDS_TO_CANCEL = 10.0
 """How long a runner may take to accept a cancellation."""
 
 
-def run_job(
-    job: Job, build: Callable[..., Any], options: LaunchOptions, terminal: Terminal
-) -> Outcome:
+def run_job(job: Job, build: BuildPipeline, options: LaunchOptions, terminal: Terminal) -> Outcome:
     """Runs one job.
 
     Returns:

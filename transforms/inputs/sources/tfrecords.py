@@ -152,23 +152,6 @@ def own_features(convention: Convention) -> tuple[Feature, ...]:
     )
 
 
-def find_convention(entries: Mapping[str, Any]) -> Convention:
-    """Finds the convention that fits an Example's keys and kinds, and names most of them.
-
-    Never guessed: conventions without images, or with raw pixels in a feature that could be an
-    encoded image.
-
-    Raises:
-        Rejected: no convention fits.
-    """
-    return require_convention(
-        entries,
-        _find_convention(
-            frozenset((key, entry.WhichOneof("kind")) for key, entry in entries.items())
-        ),
-    )
-
-
 def require_convention(entries: Mapping[str, Any], found: Convention | None) -> Convention:
     """Returns the convention that was found for an Example.
 
@@ -185,7 +168,12 @@ def require_convention(entries: Mapping[str, Any], found: Convention | None) -> 
 
 
 @lru_cache(maxsize=1024)
-def _find_convention(kinds: frozenset[tuple[str, str | None]]) -> Convention | None:
+def find_convention(kinds: frozenset[tuple[str, str | None]]) -> Convention | None:
+    """Finds the convention that fits an Example's keys and kinds, and names most of them.
+
+    Never guessed: conventions without images, or with raw pixels in a feature that could be an
+    encoded image.
+    """
     found = dict(kinds)
 
     def fits(convention: Convention) -> bool:
@@ -558,7 +546,7 @@ class Tfrecords(Source):
         """Returns the image of one Example, and the features to copy; see `Source.read`."""
         record = read_image(ref, max_bytes, self.max_ratio)
         entries = parse_entries(record)
-        labels = read_labels(entries, self._declared, _find_convention, self.keep)
+        labels = read_labels(entries, self._declared, find_convention, self.keep)
         convention = require_convention(entries, labels.convention)
         fields = read_fields(labels.entries, convention)
         kept = read_kept(entries, self.kept)
@@ -649,7 +637,7 @@ class _ExamplesOfFile:
         """
         source, example = self.source, parse_record(record)
         entries: Mapping[str, Any] = example.features.feature
-        labels = read_labels(entries, source._declared, _find_convention, source.keep)
+        labels = read_labels(entries, source._declared, find_convention, source.keep)
         convention = require_convention(entries, labels.convention)
         fields = {**read_fields(labels.entries, convention), **labels.texts}
         read_kept(entries, source.kept)

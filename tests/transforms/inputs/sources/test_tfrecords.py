@@ -33,6 +33,7 @@ from recordmill.transforms.inputs.sources.tfrecords import (
     read_fields,
     read_image_of,
     read_kept,
+    require_convention,
     text_in,
     value_of,
 )
@@ -681,10 +682,16 @@ def record_of(name, without=()):
     return encode_example(features, record)
 
 
+def convention_of(entries):
+    """The convention that is found for an Example; else, it is rejected."""
+    kinds = frozenset((key, entry.WhichOneof("kind")) for key, entry in entries.items())
+    return require_convention(entries, find_convention(kinds))
+
+
 @pytest.mark.parametrize("name", ENCODED)
 def test_each_conventions_records_are_known_by_their_keys(name):
     entries = parse_entries(record_of(name))
-    assert find_convention(entries) is load_convention(name)
+    assert convention_of(entries) is load_convention(name)
     expected = {
         each.field: [VALUES[each.kind]] if each.many else VALUES[each.kind]
         for each in load_convention(name).example_features
@@ -695,9 +702,9 @@ def test_each_conventions_records_are_known_by_their_keys(name):
 
 def test_further_keys_and_missing_ones_with_defaults_do_not_matter(make_example):
     slim = parse_entries(record_of("slim", without=("image/format", "image/width")))
-    assert find_convention(slim) is load_convention("slim")
+    assert convention_of(slim) is load_convention("slim")
     more = make_example({"image": b"x", "label": 1, "more": 0.5})
-    assert find_convention(parse_entries(more)) is load_convention("keras")
+    assert convention_of(parse_entries(more)) is load_convention("keras")
 
 
 @pytest.mark.parametrize(
@@ -713,7 +720,7 @@ def test_further_keys_and_missing_ones_with_defaults_do_not_matter(make_example)
 )
 def test_other_records_are_of_no_known_convention(make_example, values, message):
     with pytest.raises(Rejected, match=message):
-        find_convention(parse_entries(make_example(values)))
+        convention_of(parse_entries(make_example(values)))
 
 
 @pytest.mark.parametrize("record", [b"", b"\xff\xff", b"\x0a\x00"])
@@ -806,7 +813,7 @@ def test_examples_without_images(make_example):
     with pytest.raises(Rejected, match=r"^\w+: there is no feature feature$"):
         read_fields(parse_entries(make_example({"label": 3})), convention)
     with pytest.raises(Rejected, match=r"\(feature, label, sha256\): set source\.convention$"):
-        find_convention(entries)
+        convention_of(entries)
 
 
 SIDES = {"xmin": [0.0, 0.25], "ymin": [0.5, 0.5], "xmax": [0.5, 1.0], "ymax": [1.0, 0.75]}

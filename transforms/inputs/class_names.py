@@ -26,7 +26,7 @@ from recordmill.transforms.inputs.named_files import (
 MOST_CLASSES = 1_000_000
 """The most classes that settings may count instead of naming."""
 
-NO_CLASS = -1
+NO_CLASS_NUMBER = -1
 """The number that stands for no class where classes are numbered, as in Hugging Face's
 `ClassLabel` and TensorFlow Datasets."""
 

@@ -29,7 +29,7 @@ from recordmill.schemas.rejection import OF_WHOLE_FILES
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.recipe import judge_changed_settings
 from recordmill.schemas.yaml_core import write_yaml_line
-from recordmill.transforms.inputs.class_names import NO_CLASS
+from recordmill.transforms.inputs.class_names import NO_CLASS_NUMBER
 from recordmill.transforms.inputs.listed_pairs import NUMBERS_IN_NAMES
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.unlikely_classes import (
@@ -136,7 +136,7 @@ def _find_classes(marker: Marker, settings: DatasetSettings) -> Iterator[Remark]
                 advice = ": set splits.stratify=true to give each split its share of every class"
             yield Remark(f"{what}{advice}.", "classes")
     yield from _find_similar(marker.labels)
-    none = str(NO_CLASS)
+    none = str(NO_CLASS_NUMBER)
     if filled.get(none) and len(filled) > 1 and all(map(is_integer_label, filled)):
         has = format_count(filled[none], of)
         yield Remark(f"Class {none} has {has}: this number often stands for no label.", "classes")

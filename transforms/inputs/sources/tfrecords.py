@@ -46,7 +46,7 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import AtLeastOne, ClassId
 from recordmill.storage.packed_files import MAX_RATIO, read_bounded, read_image
 from recordmill.storage.tfrecord_file import Damage, RecordFile, StoredFile, data_offset
-from recordmill.transforms.inputs.class_names import NO_CLASS, ClassNamesError, LabelFiles
+from recordmill.transforms.inputs.class_names import NO_CLASS_NUMBER, ClassNamesError, LabelFiles
 from recordmill.transforms.inputs.example_labels import read_labels
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, given_splits
 from recordmill.transforms.inputs.named_files import DataFile
@@ -654,7 +654,7 @@ class _ExamplesOfFile:
             boxes = boxes_from_fields(fields, partial(self._name_of_box, convention))
         text = decode_text(fields.get("label_text"), "the class's name")
         number = fields.get("label")
-        if number == NO_CLASS and "label_text" in fields and not text:
+        if number == NO_CLASS_NUMBER and "label_text" in fields and not text:
             number = None
         label = self._name_of(convention, text, number) or ""
         self.has_labels = self.has_labels or bool(label or boxes)
@@ -689,7 +689,7 @@ class _ExamplesOfFile:
                 self.numbers[text] = number
             return text
         where, names = self.labels.names_for(convention, self.source._first_label(convention))
-        if names and number == NO_CLASS and number not in names:
+        if names and number == NO_CLASS_NUMBER and number not in names:
             return None
         if names and number not in names:
             known = f"{min(names)} to {max(names)}"

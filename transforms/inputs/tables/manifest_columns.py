@@ -18,7 +18,7 @@ from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import COERCE, Feature, FeatureKind, FeatureValueError
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.class_names import LONGEST_NAME, NO_CLASS
+from recordmill.transforms.inputs.class_names import LONGEST_NAME, NO_CLASS_NUMBER
 from recordmill.transforms.inputs.tables.cells import bad_row
 
 Unlabeled = Literal["auto", "reject", "keep"]
@@ -76,7 +76,7 @@ def check_text(text: str, column: str) -> str:
 
 def _is_no_class(value: Any) -> bool:
     """Returns whether a value stands for no class where classes are numbered."""
-    return value in (NO_CLASS, str(NO_CLASS)) and not isinstance(value, float)
+    return value in (NO_CLASS_NUMBER, str(NO_CLASS_NUMBER)) and not isinstance(value, float)
 
 
 def name_of(value: Any, column: str, names: Sequence[str] = ()) -> str | None:

@@ -26,19 +26,19 @@ _FLAGS = {
 """The splits of images whose flag is set, and whose flag is not set."""
 
 
-def _plain(name: str) -> str:
-    """Returns a column's name in lower case and without punctuation."""
+def plain_column(name: str) -> str:
+    """Returns a column's name in lower case, without what people put between words: `Image ID`."""
     return re.sub(r"[\s_.-]", "", name.lower())
 
 
 def may_be_split(name: str) -> bool:
     """Returns whether a name is that of a column of splits."""
-    return _plain(name) in SPLIT_KEYS
+    return plain_column(name) in SPLIT_KEYS
 
 
 def has_other_meanings(name: str) -> bool:
     """Returns whether a name that `may_be_split` is also that of other columns."""
-    return _plain(name) in _MAY_BE_OTHERS
+    return plain_column(name) in _MAY_BE_OTHERS
 
 
 def is_doubtful_split(name: str, values: Collection[str]) -> bool:
@@ -58,7 +58,7 @@ def guess_splits(name: str, values: Sequence[str]) -> dict[str, str]:
         name: the column.
         values: its different values, sorted.
     """
-    key = _plain(name)
+    key = plain_column(name)
     lower = {value.lower() for value in values}
     if key in _FLAGS and lower <= {*_TRUE, *_FALSE}:
         is_set, is_not_set = _FLAGS[key]

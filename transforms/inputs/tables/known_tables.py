@@ -13,6 +13,7 @@ from recordmill.schemas.formatting import show_first
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.folder_sketch import USUAL_WORDS, FolderSketch, splits_for_words
 from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
+from recordmill.transforms.inputs.split_words import plain_column
 from recordmill.transforms.inputs.tables.cells import bad_row
 from recordmill.transforms.inputs.tables.class_columns import (
     find_candidates,
@@ -431,14 +432,9 @@ def why_no_columns(path: str, sketch: FolderSketch) -> str:
     return f"its first row names no image that is there: {show_first(row):.100}"
 
 
-def _plain(name: str) -> str:
-    """Returns a column's name in lower case, without what people put between words: `Image ID`."""
-    return re.sub(r"[\s_.-]", "", name.lower())
-
-
 def _find_image(head: TableHead, path: str, sketch: FolderSketch) -> _ImageColumn | None:
     """Finds the column that names the image or contains it."""
-    row, by_name = head.first(), {_plain(name): name for name in head.header}
+    row, by_name = head.first(), {plain_column(name): name for name in head.header}
     usual = [by_name[name] for name in _IMAGE if name in by_name]
     named = [name for name, value in row.items() if value.strip().lower().endswith(IMAGE_ENDINGS)]
     # Next to names of images, numbers are ids, which may be names of other images.
@@ -487,7 +483,7 @@ def _find_second_images(
     own = [_files_of(cell, path, sketch) for cell in head.cells(image.name)]
     seconds = []
     for name in head.header:
-        is_likely = names_images(name, head) or _OF_IMAGES.search(_plain(name))
+        is_likely = names_images(name, head) or _OF_IMAGES.search(plain_column(name))
         is_id = has_names and head.holds_numbers(name)
         if name == image.name or is_id or not is_likely:
             continue
@@ -623,7 +619,7 @@ def _name_plainly(names: Iterable[str], head: TableHead) -> dict[str, str]:
     plain: dict[str, str] = {}
     for name in names:
         if name not in head.unnamed or any(head.cells(name)):
-            plain[name if _plain(name) in plain else _plain(name)] = name
+            plain[name if plain_column(name) in plain else plain_column(name)] = name
     return plain
 
 

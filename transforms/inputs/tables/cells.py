@@ -45,11 +45,13 @@ class TableRow:
             lines, the row, from 1.
         cells: its cells by column; a list if columns have no names; None if the row is malformed.
         fault: what is wrong with a malformed row; None for other rows.
+        is_encoded: whether its bytes are text in the table's encoding.
     """
 
     number: int
     cells: Any
     fault: str | None = None
+    is_encoded: bool = True
 
     @property
     def place(self) -> str:

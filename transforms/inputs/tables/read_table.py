@@ -51,17 +51,20 @@ _MARKS = (
     *((mark, "utf-16") for mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)),
 )
 _MARK_FAULTS = "recordmill.mark_faults"
-_NOT_ENCODED = "it is not in"
 _MOST_UNREAD = 8
 _DELIMITER_LINE = re.compile(r'"?sep=([^\w\s"]|\t)"?\s*')
 codecs.register_error(_MARK_FAULTS, lambda error: (_FAULT, error.end))  # type: ignore[attr-defined]
+
+
+class NotEncodedError(ValueError):
+    """A line is not in the encoding of its file."""
 
 
 class TextLines:
     """An iterator over a file's lines, each with its line end.
 
     A byte order mark is not part of the first line. A line that is not in the encoding raises
-    ValueError; the next call returns the line after it.
+    NotEncodedError; the next call returns the line after it.
 
     Attributes:
         number: the number of the last line, from 1.
@@ -99,7 +102,7 @@ class TextLines:
             )
         if _FAULT in line:
             advice = "set source.encoding, such as windows-1252, or correct it"
-            raise ValueError(f"{_NOT_ENCODED} {self._encoding}: {advice}")
+            raise NotEncodedError(f"it is not in {self._encoding}: {advice}")
         return line.removeprefix("\ufeff") if self.number == 1 else line
 
 
@@ -207,15 +210,15 @@ def _read_rows(lines: TextLines, read_cells: Callable[[], Any]) -> Iterator[Tabl
     empty = 0
     while True:
         lines.row_number = lines.number + 1
-        cells, fault = None, None
+        cells, fault, is_encoded = None, None, True
         try:
             cells = read_cells()
         except StopIteration:
             return
         except ValueError as error:
-            fault = str(error)
+            fault, is_encoded = str(error), not isinstance(error, NotEncodedError)
         if cells != []:
-            yield TableRow(lines.row_number, cells, fault)
+            yield TableRow(lines.row_number, cells, fault, is_encoded)
         elif (empty := empty + 1) > _MOST_EMPTY_LINES:
             raise UnreadableTableError(
                 f"it has over {_MOST_EMPTY_LINES:,} empty lines: remove them"
@@ -374,7 +377,7 @@ class TableFile:
         def counted() -> Iterator[TableRow]:
             for row in rows:
                 self.count += 1
-                if row.fault and row.fault.startswith(_NOT_ENCODED):
+                if not row.is_encoded:
                     raise UnreadableTableError(f"row {row.number}: {row.fault}")
                 if self.kind == "jsonl" and row.cells:
                     self.keys.update(row.cells.keys())

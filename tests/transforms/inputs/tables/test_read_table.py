@@ -154,6 +154,11 @@ def test_what_is_not_asked_for_is_not_read(tmp_path):
             b"a,b\n",
             "its name does not say what it is: set source.format: csv, tsv, jsonl or parquet",
         ),
+        (
+            "t.csv",
+            b"a,b\n1,2\n\xff,2\n",
+            "row 3: it is not in utf-8: set source.encoding, such as windows-1252, or correct it",
+        ),
         ("gone.csv", None, "it cannot be read: no such file or directory"),
     ],
 )

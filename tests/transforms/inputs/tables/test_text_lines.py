@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 
 from recordmill.transforms.inputs.tables import read_table
 from recordmill.transforms.inputs.tables.cells import UnreadableTableError
-from recordmill.transforms.inputs.tables.read_table import TableFormat, TextLines, open_lines
+from recordmill.transforms.inputs.tables.read_table import (
+    NotEncodedError,
+    TableFormat,
+    TextLines,
+    open_lines,
+)
 
 ENCODINGS = ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "gb18030")
 
@@ -63,7 +68,7 @@ def test_a_line_feed_is_found_only_where_a_letter_begins():
 def test_the_line_after_one_in_another_encoding_is_read():
     lines = text_lines_of(b"a\n\xff\nb\n", "utf-8")
     assert next(lines) == "a\n"
-    with pytest.raises(ValueError, match=r"^it is not in utf-8: set source\.encoding"):
+    with pytest.raises(NotEncodedError, match=r"^it is not in utf-8: set source\.encoding"):
         next(lines)
     assert (next(lines), lines.number) == ("b\n", 3)
 

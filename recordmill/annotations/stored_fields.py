@@ -8,8 +8,10 @@ from recordmill.annotations.keypoints import KEY_POINTS
 from recordmill.annotations.kinds import ANNOTATION_FIELDS, KINDS
 from recordmill.annotations.masks import MASKS
 from recordmill.annotations.pairs import is_second_field
+from recordmill.schemas.attribute_words import WordIds
+from recordmill.schemas.dataset.json_values import as_kept_json
 from recordmill.schemas.dataset.marker import AnnotationEntry
-from recordmill.schemas.features import Example, Feature
+from recordmill.schemas.features import Example, Feature, family_of
 
 
 def mark_unfilled(
@@ -49,26 +51,39 @@ def list_annotation_keys(features: Iterable[tuple[str, str]]) -> dict[str, str]:
     Args:
         features: the key and the field of each feature.
     """
-    return {field: key for key, field in sorted(features) if field in ANNOTATION_FIELDS}
+    return {field: key for key, field in sorted(features) if family_of(field) in ANNOTATION_FIELDS}
 
 
-def digest_fields(record: bytes, keys: Mapping[str, str]) -> FieldDigests:
+def digest_fields(
+    record: bytes, keys: Mapping[str, str], words: Mapping[str, WordIds] | None = None
+) -> FieldDigests:
     """Returns the digests of the annotations in an Example; equal values give equal digests.
 
     Args:
         record: the serialized Example.
         keys: from `list_annotation_keys`.
+        words: the words that the numbers in some fields stand for, which are compared in place of
+            the numbers.
 
     Raises:
         google.protobuf.message.DecodeError: the record is not an Example.
     """
     features = Example.FromString(record).features.feature
-    return {
-        field: hashlib.sha256(
-            features[key].SerializeToString(deterministic=True) if key in features else b""
-        ).hexdigest()
-        for field, key in keys.items()
-    }
+    found = dict[str, str]()
+    for field, key in keys.items():
+        values = b""
+        if words and field in words:
+            values = _spell(features[key].int64_list.value, words[field])
+        elif key in features:
+            values = features[key].SerializeToString(deterministic=True)
+        found[field] = hashlib.sha256(values).hexdigest()
+    return found
+
+
+def _spell(numbers: Iterable[int], words: WordIds) -> bytes:
+    """Returns the words that numbers stand for; a number without a word is one itself."""
+    texts = {number: word for word, number in words.items()}
+    return as_kept_json([texts.get(number, str(number)) for number in numbers])
 
 
 def digest_kinds(record: bytes, keys: Mapping[str, str]) -> dict[str, str]:
@@ -87,5 +102,6 @@ def find_differing_kinds(one: FieldDigests, other: FieldDigests) -> list[str]:
     Second images are given by their fields. Fields that only one of them has are not compared.
     """
     differing = {field for field in one.keys() & other.keys() if one[field] != other[field]}
-    kinds = [name for name, kind in KINDS.items() if not differing.isdisjoint(kind.fields)]
+    families = {*map(family_of, differing)}
+    kinds = [name for name, kind in KINDS.items() if not families.isdisjoint(kind.fields)]
     return [*kinds, *sorted(filter(is_second_field, differing))]

@@ -13,6 +13,7 @@ from recordmill.annotations.stored_fields import (
     list_second_keys,
 )
 from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.features import ATTRIBUTE
 from recordmill.storage.stored_frames import DamagedFrameError, StoredFrames
 
 
@@ -53,9 +54,11 @@ class _RecordFields:
     def __init__(self, marker: Marker) -> None:
         features = [(key, entry.field) for key, entry in marker.features.items()]
         self.keys = list_annotation_keys(features) | list_second_keys(features)
+        given = marker.attributes or {}
+        self.words = {f"{ATTRIBUTE}{name}": words for name, words in given.items()}
         self.frames = StoredFrames(marker.plan.for_readers.compression != "none")
 
     def digest(self, row: Mapping[str, Any]) -> FieldDigests:
         """Returns the digests of a record's annotations, by field."""
         record = self.frames.read(row["shard"], row["offset"], row["length"])
-        return digest_fields(record, self.keys)
+        return digest_fields(record, self.keys, self.words)

@@ -67,11 +67,14 @@ class RowJudge:
         compares_rest: whether equal sources give equal Examples unless their annotations differ.
         stores_split: whether Examples have their split.
         annotations: compares the annotations in Examples; None if they cannot be compared.
+        same_words: whether equal Examples have equal annotations: if not, the numbers of attributes
+            stand for other words.
     """
 
     compares_rest: bool
     stores_split: bool
     annotations: AnnotationJudge | None = None
+    same_words: bool = True
 
     def find_kinds(
         self,
@@ -118,7 +121,9 @@ class RowJudge:
         if "label" not in other:
             return []
         found = _find_other_counts(one, other)
-        if self.annotations is None or one.get("rest") == other.get("rest", ""):
+        if self.annotations is None:
+            return found
+        if self.same_words and one.get("rest") == other.get("rest", ""):
             return found
         stored = self.annotations.find_kinds(one, other)
         return sorted({*found, *(stored or ())})
@@ -158,7 +163,7 @@ class Comparison:
         counts: rows by kind.
         annotations: rows whose annotations of a kind differ, by the kind of annotations.
         examples: the first keys of each kind, with the change.
-        settings: differences between settings, versions and class ids, in words.
+        settings: differences between settings, versions and ids, in words.
     """
 
     rows: list[int] = field(default_factory=lambda: [0, 0])
@@ -215,6 +220,7 @@ def _compare_partners(
         one, other = entries[0][2], entries[1][2]
         old, new = one[3], other[3]
         same = old.get("record") == new.get("record", "") and old["class"] == new["class"]
+        same = same and judge.same_words
         if same and old["sha256"] == new["sha256"] and one[2] == other[2]:
             found.unchanged += 1  # most rows
         else:
@@ -316,16 +322,18 @@ def judge_of(old: Marker, new: Marker) -> RowJudge:
     alike = not list_differences(old.plan, new.plan, left_out)
     same_ids = all(new.labels.get(name, number) == number for name, number in old.labels.items())
     stores_split = any(entry.field == "split" for entry in new.features.values())
+    same_words = (old.attributes or {}) == (new.attributes or {})
     annotations = None
     if alike and same_ids:
         annotations = AnnotationJudge(old, new)
-    return RowJudge(alike and same_ids, stores_split, annotations)
+    return RowJudge(alike and same_ids and same_words, stores_split, annotations, same_words)
 
 
 def compare_settings(old: Marker, new: Marker) -> list[str]:
-    """Returns differences between settings, versions and class ids, as `key: old -> new`."""
+    """Returns differences between settings, versions and ids, as `key: old -> new`."""
     changed = list_differences(old.plan, new.plan, DERIVED | {"listing"})
-    return [*changed, *differences(dict(old.labels), dict(new.labels), "labels")]
+    changed += differences(dict(old.labels), dict(new.labels), "labels")
+    return [*changed, *differences(old.attributes or {}, new.attributes or {}, "attributes")]
 
 
 def read_entries(dataset: Dataset, seed: int) -> Iterator[HashedRow]:

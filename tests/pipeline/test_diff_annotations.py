@@ -97,6 +97,27 @@ def test_other_settings_do_not_count_as_other_annotations(annotate, convert, dif
     assert line["annotation_kinds"] == {"boxes": 1, "keypoints": 1, "masks": 1}
 
 
+def test_attributes_are_compared_by_their_words(annotate, convert, diff, tmp_path):
+    """A new word gives others new ids, and may take the id of the word that it replaces."""
+    objects = [objects_of(number) for number in range(3)]
+    for each, color in zip(objects, ("red", "red", "green"), strict=True):
+        each[0]["attributes"] = {"color": color, "age": 7}
+    before = convert(annotate(objects), settings=SETTINGS, output=tmp_path / "before")
+    objects[0][0]["attributes"]["age"] = 8
+    objects[2][0]["attributes"]["color"] = "blue"
+    after = convert(annotate(objects), settings=SETTINGS, output=tmp_path / "after")
+    line, _ = diff(before, after)
+    assert line["annotation_kinds"] == {"attributes": 2}
+    assert sorted(line["examples"]["annotations"]) == [
+        "train/0.jpg: attributes",
+        "train/2.jpg: attributes",
+    ]
+    assert line["settings"] == [
+        "attributes.color.blue: not set -> 0",
+        "attributes.color.green: 0 -> not set",
+    ]
+
+
 def test_other_semantic_masks_are_counted(convert, diff, tmp_path):
     settings = {
         "source": {"kind": "manifest", "columns": {"uri": "image", "mask": "mask"}},

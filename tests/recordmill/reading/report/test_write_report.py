@@ -512,8 +512,8 @@ def test_boxes_are_drawn_over_their_picture_with_the_color_and_name_of_their_cla
     assert EVIL[0] in parsed.text
     (line,) = [each for tag, each in parsed.elements if tag == "line"]
     assert [line[end] for end in ("x1", "y1", "x2", "y2")] == ["20.0", "10.0", "40.0", "10.0"]
-    points = [each.get("fill") for tag, each in parsed.elements if tag == "circle"]
-    assert points == [None, "none"]
+    points = [(each.get("fill"), each["r"]) for tag, each in parsed.elements if tag == "circle"]
+    assert points == [(None, "0.5"), ("none", "0.5")]  # a part of the picture's width
     colors = [(each["fill"], each["stroke"]) for tag, each in parsed.elements if tag == "g"]
     assert colors == [(color_of_class(number),) * 2 for number in (1, 2, 3, 3)]
     names = [each["style"] for tag, each in parsed.elements if each.get("class") == "region"]

@@ -168,7 +168,12 @@ def _recognize_found(
     ignored = [*(f"/{escape_glob(each)}/" for each in found.without_masks), *others]
     if ignored:
         settings["ignore"] = ignored
-    questions = _ask_for_values(look, bool(named)), _ask_for_patterns(ignored, listing)
+    may_ask = not named and not found.classes
+    questions = (
+        _ask_for_threshold(look),
+        _ask_for_classes(sketch, look) if may_ask else None,
+        _ask_for_patterns(ignored, listing),
+    )
     return Recognized(
         settings,
         _describe(found),
@@ -196,16 +201,23 @@ def _describe(found: MaskPairs) -> str:
 
 def _find_classes(sketch: FolderSketch, look: MaskLook) -> Mapping[str, str]:
     """Returns the setting for the file at the top that names the classes; empty if none does."""
-    has_colors = look.form == "colors"
-    key, names = ("mask_colors", _COLOR_TABLES) if has_colors else ("class_names_file", _NAME_FILES)
-    if look.form not in ("ids", "colors"):
-        return {}
-    for name in sketch.top.files:
-        if name.lower() in names:
-            with suppress(Rejected):
-                if _fits(read_mask_classes(sketch.root, name, has_colors), look):
-                    return {key: name}
+    for name in _list_class_files(sketch, look):
+        with suppress(Rejected):
+            classes = read_mask_classes(sketch.root, name, look.form == "colors")
+            if not _find_unnamed(classes, look):
+                return {_key_of_classes(look): name}
     return {}
+
+
+def _list_class_files(sketch: FolderSketch, look: MaskLook) -> list[str]:
+    """Returns the files at the top that may name the classes, by their names."""
+    usual = {"colors": _COLOR_TABLES, "ids": _NAME_FILES}.get(look.form, ())
+    return [name for name in sketch.top.files if name.lower() in usual]
+
+
+def _key_of_classes(look: MaskLook) -> str:
+    """Returns the setting of the source for a file that names the classes."""
+    return "mask_colors" if look.form == "colors" else "class_names_file"
 
 
 def _find_split_lists(sketch: FolderSketch, found: MaskPairs) -> tuple[str, list[str]] | None:
@@ -226,29 +238,54 @@ def _find_split_lists(sketch: FolderSketch, found: MaskPairs) -> tuple[str, list
     return None
 
 
-def _fits(classes: MaskClasses, look: MaskLook) -> bool:
-    """Returns whether a file names all values that were seen but the ignored one."""
+def _find_unnamed(classes: MaskClasses, look: MaskLook) -> list[int]:
+    """Returns the values that were seen and that a file does not name, but the ignored one."""
     known = set(classes.colors) if classes.colors else {*classes.names.values(), look.ignored}
-    return look.values <= known
+    return sorted(look.values - known)
 
 
-def _ask_for_values(look: MaskLook, are_named: bool) -> tuple[str, tuple[str, ...]] | None:
-    """Asks what values mean if that is not certain."""
-    if look.form == "smooth levels":
-        advice = (
-            "its masks have two levels with others between them: add --set "
-            f"source.mask_threshold={look.threshold}, and values from {look.threshold} on become "
-            "the class 1, others 0"
+def _ask_for_threshold(look: MaskLook) -> tuple[str, tuple[str, ...]] | None:
+    """Asks where one of two levels ends if there are values between them."""
+    if look.form != "smooth levels":
+        return None
+    advice = (
+        "its masks have two levels with others between them: add --set "
+        f"source.mask_threshold={look.threshold}, and values from {look.threshold} on become "
+        "the class 1, others 0"
+    )
+    return advice, ("source.mask_threshold",)
+
+
+def _ask_for_classes(sketch: FolderSketch, look: MaskLook) -> tuple[str, tuple[str, ...]] | None:
+    """Asks for the names of values that no file names; ids need none, unless others have some."""
+    key = f"source.{_key_of_classes(look)}"
+    has_colors = look.form == "colors"
+    for name in _list_class_files(sketch, look):
+        try:
+            unnamed = _find_unnamed(read_mask_classes(sketch.root, name, has_colors), look)
+        except Rejected as rejected:
+            if has_colors:
+                return f"its masks have colors, and {rejected.detail}: correct it", (key,)
+            continue
+        one = list(_split(unnamed[0])) if has_colors else unnamed[0]
+        fate = "reject images with other colors" if has_colors else "leave such ids without names"
+        value = shlex.quote(f"{key}={name}")
+        ignored = shlex.quote(
+            f"ignore={orjson.dumps([*sketch.ignored, f'/{escape_glob(name)}']).decode()}"
         )
-        return advice, ("source.mask_threshold",)
-    if look.form == "colors" and not are_named:
-        shown = ", ".join(f'"class {at}": {list(_split(color))}' for at, color in _list_some(look))
         advice = (
-            "its masks have colors, and no table names them: write one next to the folders, such "
-            f"as colors.json with {{{shown}}}, and add --set source.mask_colors=colors.json"
+            f"its masks have values that {name} does not name, such as {one}: add them to it, "
+            f"or add --set {value} to {fate}, or --set {ignored} if it does not name their classes"
         )
-        return advice, ("source.mask_colors",)
-    return None
+        return advice, (key,)
+    if not has_colors:
+        return None
+    shown = ", ".join(f'"class {at}": {list(_split(color))}' for at, color in _list_some(look))
+    advice = (
+        "its masks have colors, and no table names them: write one next to the folders, such "
+        f"as colors.json with {{{shown}}}, and add --set source.mask_colors=colors.json"
+    )
+    return advice, (key,)
 
 
 def _list_some(look: MaskLook) -> list[tuple[int, int]]:

@@ -39,6 +39,10 @@ def _file(data):
     return io.BytesIO(data)
 
 
+def draw_ids(n):
+    return draw_mask(n, range(3), SIZE)
+
+
 def draw_smooth(n):
     mask = Image.new("L", SIZE, 0)
     mask.paste(255, (8, 8, 30 + n, 24))
@@ -109,6 +113,39 @@ def test_colors_without_a_table_ask_for_one(convert, tmp_path):
     done = convert(tmp_path / "in", "--set", "source.mask_colors=colors.json")
     assert done.code == 0, done.stderr
     assert marker_of(done)["labels"] == {name: at for at, name in enumerate(table)}
+
+
+@pytest.mark.parametrize(
+    ("draw", "name", "text", "unnamed", "code"),
+    [
+        (
+            draw_colors,
+            "label_colors.txt",
+            "0 0 0 void\n128 0 0 car\n0 128 0 tree\n",
+            [64, 0, 128],
+            3,
+        ),
+        (draw_ids, "class_names.txt", "road\ncar\n", 2, 0),
+    ],
+)
+def test_values_that_the_file_of_classes_lacks_are_asked_for(
+    draw, name, text, unnamed, code, convert, tmp_path
+):
+    write(tmp_path / "in", draw)
+    (tmp_path / "in" / name).write_text(text, encoding="utf-8")
+    done = convert(tmp_path / "in")
+    assert done.code == 2
+    assert f"values that {name} does not name, such as {unnamed}: add them" in done.stderr
+    flags = [word for word in shlex.split(done.stderr) if word.startswith(("source.", "ignore="))]
+    assert convert(tmp_path / "in", "--set", flags[0]).code == code
+    assert "does not name" not in convert(tmp_path / "in", "--set", flags[1]).stderr
+
+
+def test_a_damaged_table_of_colors_is_named(convert, tmp_path):
+    write(tmp_path / "in", draw_colors)
+    (tmp_path / "in/colors.txt").write_text("0 0 0 void\n0 0 0 car\n", encoding="utf-8")
+    said = "its masks have colors, and colors.txt names no classes: the table of colors has 'car'"
+    assert said in convert(tmp_path / "in").stderr
 
 
 def test_red_is_not_the_id_128(convert, tmp_path):

@@ -71,10 +71,15 @@ def read_z_order_of_cvat(shape: Element) -> int:
     return int(text) if re.fullmatch("-?[0-9]{1,9}", text) else 0
 
 
-def read_attributes_of_cvat(shape: Element) -> dict[str, str]:
-    """Returns the attributes of a shape by name; those without a value are left out."""
+def read_attributes_of_cvat(shape: Element, defaults: Mapping[str, str]) -> dict[str, str]:
+    """Returns the attributes of a shape by name; those without a value are left out.
+
+    Args:
+        shape: one of `SHAPES`.
+        defaults: the values of attributes that the shape does not list.
+    """
     texts = {each.get("name", "").strip(): each.text for each in shape.iterfind("attribute")}
-    return _read_all(texts)
+    return _read_all({**defaults, **texts})
 
 
 def read_defaults_of_cvat(label: Element) -> dict[str, str]:

@@ -51,7 +51,7 @@ from recordmill.transforms.inputs.sources.object_source import (
 MAX_XML_BYTES = 2**30
 """Masks of 100,000 objects have a tenth of it."""
 
-_SIGN = re.compile(rb"<annotations[^>]*>\s*<version>1\.")
+_SIGN = re.compile(rb"<annotations[^>]*>\s*<(version>1\.|meta>|image )")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,7 +169,7 @@ class Cvat(ObjectSource):
             shape = read_shape_of_cvat(element, image.size)
             values = {"occluded": int(element.get("occluded") == "1")}
             title = f"shape {number} is a {element.tag}"
-            attributes = {**image.defaults.get(label, {}), **read_attributes_of_cvat(element)}
+            attributes = read_attributes_of_cvat(element, image.defaults.get(label, {}))
             objects.add(shape, label, title, values=values, attributes=attributes)
         refuse_fractions([shape.box for shape in objects.shapes])
         if not with_outlines:

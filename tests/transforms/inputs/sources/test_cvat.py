@@ -221,6 +221,7 @@ def test_shapes_have_attributes_and_the_defaults_of_their_labels(tmp_path):
     boxes = [
         box.format("a", '<attribute name="b">c</attribute><attribute name="on">true</attribute>'),
         box.format("a", '<attribute name="empty"></attribute>'),
+        box.format("a", '<attribute name="b"></attribute>'),
         box.format("other", ""),
     ]
     text = xml(image(*boxes), image(box.format("other", ""), name="2.jpg"))
@@ -230,6 +231,7 @@ def test_shapes_have_attributes_and_the_defaults_of_their_labels(tmp_path):
     assert Attributes.unpack(first["attributes"]).values == [
         {"b": "c", "on": "true"},
         {"b": "d"},
+        {},
         {},
     ]
     assert "attributes" not in second

@@ -34,8 +34,10 @@ Points = Sequence[tuple[float, float]]
 def read_outline_of_labelme(shape_type: str, points: Points, mask: str | None = None) -> Outline:
     """Returns the outline of a shape.
 
+    Some tools write the four corners of a rectangle, and call oriented ones `rotation`.
+
     Args:
-        shape_type: as LabelMe writes it.
+        shape_type: as LabelMe or such a tool writes it.
         points: the shape's points; of a mask, its first pixel and its last.
         mask: the pixels of a mask as an image in base64, if it is one.
     """
@@ -52,7 +54,7 @@ def read_outline_of_labelme(shape_type: str, points: Points, mask: str | None = 
             return polygons_of(corners_of_line(*ends, _LINE_WIDTH) for ends in pairwise(points))
         case "point" | "points":
             return polygons_of(map(_surround, points))
-        case "polygon" | "oriented_rectangle":
+        case "polygon" | "oriented_rectangle" | "rectangle" | "rotation" if len(points) > 2:
             return polygons_of([list(chain.from_iterable(points))])
         case _:
             detail = f"a {shape_type!r:.40} has {len(points)} points, which are not its outline"

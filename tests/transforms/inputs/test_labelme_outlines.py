@@ -22,7 +22,7 @@ def count(outline):
     return int(rasterize(outline, SIZE).sum())
 
 
-@pytest.mark.parametrize("kind", ["polygon", "oriented_rectangle"])
+@pytest.mark.parametrize("kind", ["polygon", "oriented_rectangle", "rectangle", "rotation"])
 def test_corners_are_taken_as_they_are(kind):
     points = [(1.5, 2.0), (9.0, 2.0), (9.0, 7.0), (1.5, 7.0)]
     assert read(kind, points) == Polygons(((1.5, 2.0, 9.0, 2.0, 9.0, 7.0, 1.5, 7.0),))

@@ -246,7 +246,8 @@ class LabelMe(AnnotationSource):
 
 def _find_corners(shapes: Sequence[DrawnShape]) -> Sequence[float] | None:
     """Returns x and y of the corners of an object that is one oriented rectangle; else None."""
-    if len(shapes) > 1 or shapes[0].kind != "oriented_rectangle" or len(shapes[0].points) != 4:
+    is_oriented = shapes[0].kind in ("oriented_rectangle", "rotation")
+    if len(shapes) > 1 or not is_oriented or len(shapes[0].points) != 4:
         return None
     return [*chain.from_iterable(shapes[0].points)]
 

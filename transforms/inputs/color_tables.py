@@ -16,7 +16,9 @@ _NAME_FIRST = re.compile(
     r"\s*([^:#][^:]*?)\s*:\s*([0-9]{1,3}),([0-9]{1,3}),([0-9]{1,3})(?::.*)?\s*"
     r"|\s*\"?([^,\"]+?)\"?\s*,\s*([0-9]{1,3})\s*,\s*([0-9]{1,3})\s*,\s*([0-9]{1,3})\s*"
 )
-_HEADER = re.compile(r"\W*(name|class)\w*\W+r(ed)?\W+g(reen)?\W+b(lue)?\W*", re.IGNORECASE)
+_HEADER = re.compile(
+    r"\W*((name|class)\w*\W+)?r(ed)?\W+g(reen)?\W+b(lue)?(\W+(name|class)\w*)?\W*", re.IGNORECASE
+)
 
 
 def read_color_table(data: bytes) -> dict[str, int]:

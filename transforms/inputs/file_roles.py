@@ -269,10 +269,13 @@ def _role_of_text(text: str, is_whole: bool) -> FileRole | None:
     return FileRole("description", PROSE) if is_prose(lines) else None
 
 
+JSON_MIN = "Label Studio's JSON-MIN, and its JSON is read"
+"""What a short export of Label Studio is called, which lacks the types of regions."""
+
 KNOWN_TITLES = frozenset(
     (
         *("CVAT's XML", "Pascal VOC's XML", "VIA's JSON", "LabelMe's JSON", "COCO's JSON"),
-        "Label Studio's JSON",
+        *("Label Studio's JSON", JSON_MIN),
     )
 )
 """The formats that the first bytes of a file show."""
@@ -323,6 +326,7 @@ def _title_of_json(text: str) -> str:
         return SEGMENT_ANYTHING
     for signs, title in (
         (('"_via_', '"via_settings"', '"regions"', '"shape_attributes"'), "VIA's JSON"),
+        (('"annotator"', '"annotation_id"'), JSON_MIN),
         (('"original_width"', '"from_name"', '"completed_by"'), "Label Studio's JSON"),
         (('"shapes"',), "LabelMe's JSON"),
         (('"bbox"', '"image_id"', '"categories"', '"file_name"', '"images"'), "COCO's JSON"),

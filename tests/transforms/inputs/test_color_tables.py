@@ -13,6 +13,8 @@ TABLE = {"Animal": pack_color(64, 128, 64), "Traffic Cone": pack_color(0, 0, 64)
         "64 128 64\tAnimal\n0 0 64\t\tTraffic Cone\n",
         "\ufeff64 128 64 Animal\r\n\r\n0 0 64 Traffic Cone",
         "# label:color_rgb:parts:actions\nAnimal:64,128,64::\nTraffic Cone:0,0,64::\n",
+        "name,r,g,b\nAnimal,64,128,64\nTraffic Cone,0,0,64\n",
+        "r,g,b,name\n64,128,64,Animal\n0,0,64,Traffic Cone\n",
         '{"Animal": [64, 128, 64], "Traffic Cone": [0, 0, 64]}',
     ],
 )

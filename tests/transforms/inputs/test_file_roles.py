@@ -111,6 +111,10 @@ def test_other_names_are_not_descriptions(path):
         (b"<!DOCTYPE html>", FileRole("description")),
         (b' {"images": [{"file_name": "1.jpg"}]', FileRole("annotations", "COCO's JSON")),
         (b'{"a.jpg9": {"regions": []}}', FileRole("annotations", "VIA's JSON")),
+        (
+            b'[{"image": "1.jpg", "label": [{"original_width": 4}], "annotator": 1}]',
+            FileRole("annotations", "Label Studio's JSON-MIN, and its JSON is read"),
+        ),
         (b'{"shapes": []}', FileRole("annotations", "LabelMe's JSON")),
         (b"[1, 2]", FileRole("annotations", "JSON")),
         (b"0 0.5 0.5 0.1 0.2\n1 .5 .5 1e-3 .2\n", FileRole("annotations", "boxes as in YOLO")),

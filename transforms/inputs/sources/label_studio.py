@@ -45,6 +45,7 @@ from recordmill.transforms.inputs.named_files import (
     bad_annotations,
     key_of,
     read_json,
+    read_sibling,
 )
 from recordmill.transforms.inputs.outlines import DescribedShape, NamedPoint
 from recordmill.transforms.inputs.sources.object_source import (
@@ -299,7 +300,7 @@ class LabelStudio(ObjectSource):
         counts = Counter[str]()
         named_by = DataFile(path, file)
         folder = self.images.format(folder=named_by.folder).strip("/")
-        tasks = read_json(file.uri, MAX_JSON_BYTES, LabelStudioFile).root
+        tasks = _read_tasks(file.uri)
         point_names = _name_points(tasks) if self.is_about_boxes else ()
         for number, task in enumerate(tasks, 1):
             annotation = task.find_annotation()
@@ -394,6 +395,21 @@ class LabelStudio(ObjectSource):
                 landmarks.add(each)
             shape = DescribedShape(whole, False, None, points=tuple(landmarks.points.values()))
             objects.add(shape, OBJECT, "", attributes={}, lost_points=landmarks.lost)
+
+
+def _read_tasks(uri: str) -> Sequence[LabelStudioTask]:
+    """Returns the tasks of a file.
+
+    Raises:
+        Rejected: `bad_annotations`: it cannot be read, or has another form, such as JSON-MIN.
+    """
+    try:
+        return read_json(uri, MAX_JSON_BYTES, LabelStudioFile).root
+    except Rejected:
+        data = read_sibling(uri, MAX_JSON_BYTES)
+        if b'"annotation_id"' not in data or any(sign in data for sign in _SIGNS):
+            raise
+        raise bad_annotations("it is an export as JSON-MIN: export the project as JSON") from None
 
 
 def _name_points(tasks: Sequence[LabelStudioTask]) -> Sequence[str]:

@@ -53,7 +53,7 @@ _SPLITS = re.compile(rb"^(?:train|val|test) *:", re.MULTILINE)
 _BOX = re.compile(rb"(?:\xef\xbb\xbf)?[0-9]+( +-?[0-9.]+(e-?[0-9]+)?){4,}\s*", re.IGNORECASE)
 _LINE = re.compile(r"\s*[0-9]{1,9}(\.0*)?(\s+[-+]?[0-9.]+(e[-+]?[0-9]+)?){4}", re.IGNORECASE)
 _KEY_POINTS = re.compile(r"^kpt_shape *:[\s\[-]*([0-9]+)[\s,-]+([0-9]+)", re.MULTILINE)
-_ORIENTED = re.compile(r"""^task *: *['"]?obb\b""", re.MULTILINE)
+_ORIENTED = re.compile(r"""^['"]?task['"]? *: *['"]?obb\b""", re.MULTILINE | re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

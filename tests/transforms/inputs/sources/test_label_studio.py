@@ -411,3 +411,10 @@ def test_key_points_of_label_studios_own_export(tmp_path):
     assert found.names == ["nose", "left_eye", "right_eye"]
     nose = [64.44444444444444 * 2.16, 39.290780141843975 * 1.74, 2]
     assert found.points[0][:3] == pytest.approx(nose)
+
+
+def test_a_short_export_is_named(tmp_path):
+    value = {"x": 1, "y": 2, "width": 3, "height": 4, "rectanglelabels": ["car"]}
+    task = {"image": "1.jpg", "label": [value], "annotator": 1, "annotation_id": 7}
+    (found,) = rejections(refer(tmp_path, [task]))
+    assert found[-1] == "it is an export as JSON-MIN: export the project as JSON"

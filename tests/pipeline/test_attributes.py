@@ -105,6 +105,15 @@ def test_attributes_without_a_place_are_noted(convert, cars):
     assert "attributes" not in done.marker
 
 
+def test_attributes_of_free_text_alone_are_noted_once(convert, tmp_path):
+    objects = [{"attributes": {"remark": "word " * 50}}]
+    done = convert(write_cars(tmp_path / "cars", a=objects))
+    assert [note for note in done.line["notes"] if "attribute" in note] == [
+        "not stored: attributes of free text, remark (1): a text has more than 200 characters, or "
+        "more than 1,000 differ"
+    ]
+
+
 def own(**fields):
     features = {"image/encoded": {"field": "encoded", "type": "bytes"}}
     for key, field in fields.items():

@@ -260,7 +260,9 @@ class Summary(Totals):
 
     def list_unstored(self, layout: ExampleLayout) -> Iterator[tuple[AnnotationKind, int]]:
         """Yields the kinds of annotations that Examples have no place for, and their numbers."""
-        stored = list_stored(layout.fields)
+        # A convention with a place for attributes has no feature of one if none can be stored.
+        places = (each.field for each in layout.convention.attribute_features)
+        stored = list_stored({*layout.fields, *places})
         for name, kind in KINDS.items():
             if kind not in stored and name in self.annotations and self.annotations[name].total:
                 yield kind, self.annotations[name].total

@@ -148,6 +148,19 @@ def test_a_damaged_table_of_colors_is_named(convert, tmp_path):
     assert said in convert(tmp_path / "in").stderr
 
 
+@pytest.mark.parametrize(("folder", "code"), [("masks", 0), ("other", 2)])
+def test_names_tell_which_of_two_drawn_images_is_the_mask(folder, code, convert, tmp_path):
+    """As where a program has drawn the images, such as charts or renderings."""
+    write(tmp_path / "in", draw_ids)
+    for n in range(6):
+        (tmp_path / f"in/images/{n}.jpg").unlink()
+        (tmp_path / f"in/images/{n}.png").write_bytes(draw_colors(n))
+    (tmp_path / "in/masks").rename(tmp_path / "in" / folder)
+    done = convert(tmp_path / "in")
+    assert done.code == code, done.stderr
+    assert ("image and mask pairs: 6" in done.stderr) is (code == 0)
+
+
 def test_red_is_not_the_id_128(convert, tmp_path):
     def draw_red(n):
         red = np.zeros((SIZE[1], SIZE[0], 3), np.uint8)

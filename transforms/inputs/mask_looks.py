@@ -21,6 +21,7 @@ from recordmill.transforms.inputs.image_looks import (
     look_at_wide_gray,
 )
 from recordmill.transforms.inputs.listed_pairs import MOST_BYTES
+from recordmill.transforms.inputs.pair_names import means_mask
 
 LEAST_LIKE_MASKS = 0.9
 """The least share of the second images that look like masks, and of the first that do not."""
@@ -85,7 +86,7 @@ def look_at_masks(root: str, pairs: Sequence[tuple[str, str]], is_local: bool) -
             return None
         seconds.append(second)
         first = _see(f"{root}/{image}") if is_local else None
-        likely += _is_pair(first, second)
+        likely += _is_pair(first, second, means_mask(mask) and not means_mask(image))
     if likely < LEAST_LIKE_MASKS * len(pairs):
         return None
     return _compare_values(seconds)
@@ -102,14 +103,17 @@ def _see(uri: str) -> _SeenImage | None:
     return _SeenImage(data, size, found) if found and size[0] * size[1] <= MOST_PIXELS else None
 
 
-def _is_pair(first: _SeenImage | None, second: _SeenImage) -> bool:
-    """Returns whether the second image may be a mask of the first one, which may be unknown."""
+def _is_pair(first: _SeenImage | None, second: _SeenImage, is_named: bool) -> bool:
+    """Returns whether the second image may be a mask of the first one, which may be unknown.
+
+    The first one is no photograph if a program has drawn it. Then, names must tell which is which.
+    """
     if not second.appearance.is_drawn:
         return False
     if first is None:
         return True
     is_of_size = first.size in (second.size, second.size[::-1])
-    return is_of_size and not first.appearance.is_drawn
+    return is_of_size and (is_named or not first.appearance.is_drawn)
 
 
 def _compare_values(seconds: Sequence[_SeenImage]) -> MaskLook | None:

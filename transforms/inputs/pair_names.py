@@ -25,13 +25,18 @@ TELLING = re.compile(
 DEPTH_WORDS = frozenset({"depth", "depths", "disparity", "disp"})
 """Words, in lower case, for second images whose values are measured."""
 
+_MASK_WORDS = frozenset(
+    {"gt", "gts", "gtfine", "seg", "segs", "sem", "semantic", "semantics", "truth", "truths"}
+)
+"""Words, in lower case, for images of classes."""
+
 _TELLING_WORDS = frozenset(
     {
-        *("gt", "gts", "seg", "segs", "sem", "semantic", "semantics", "truth", "truths"),
+        *_MASK_WORDS,
         *DEPTH_WORDS,
         *("instance", "instances", "instanceids", "panoptic", "lr"),
         *("alpha", "predict", "predicts", "pred", "preds", "prediction", "predictions", "matting"),
-        *("anno", "annos", "contour", "contours", "skeleton", "heatmap", "heatmaps", "gtfine"),
+        *("anno", "annos", "contour", "contours", "skeleton", "heatmap", "heatmaps"),
     }
 )
 """The same as whole words, in lower case."""
@@ -109,6 +114,12 @@ def is_telling(name: str) -> bool:
     """Tells if a name of a folder or file means a drawing or a second image."""
     words = {word.lower() for word in WORD.findall(name)}
     return bool(TELLING.search(name) or words & _TELLING_WORDS or is_second_domain(name))
+
+
+def means_mask(path: str) -> bool:
+    """Returns whether the path of an image says that its values are classes."""
+    said = {each.lower() for each in TELLING.findall(path)} - {"target"}
+    return bool(said or words_in([path]) & _MASK_WORDS)
 
 
 def is_domain(name: str) -> bool:

@@ -129,8 +129,8 @@ class KeyPoint(NamedTuple):
 
     @property
     def is_labeled(self) -> bool:
-        """Tells if an annotator has placed the point."""
-        return self.visibility != 0
+        """Tells if an annotator has placed the point; some tools write a negative code if not."""
+        return not self.visibility <= 0  # NaN is faulty, and not unlabeled
 
 
 _NOT_LABELED = KeyPoint(0.0, 0.0, 0)

@@ -625,22 +625,24 @@ def _plain_base(image: Image) -> str:
 
 
 def _name_points(contents: CocoFile) -> dict[Id, list[str]]:
-    """Returns the names of the key points of each category; without names, their numbers from 1.
+    """Returns the names of the key points of each category.
 
+    Without names, or if two points have the same one, they are the numbers of the points from 1.
     Categories whose objects have no key points are left out.
     """
     lengths = dict[Id, int]()
     for each in contents.annotations:
-        if isinstance(each.keypoints, list) and each.keypoints:
-            number = len(each.keypoints) // 3
-            lengths[each.category_id] = max(number, lengths.get(each.category_id, 0))
+        if each.keypoints:  # in another form, they have at least one point
+            number = len(each.keypoints) // 3 if isinstance(each.keypoints, list) else 1
+            lengths[each.category_id] = max(number, 1, lengths.get(each.category_id, 0))
     named: dict[Id, Any] = {each.id: each.keypoints for each in contents.categories}
     found = dict[Id, list[str]]()
     for category, number in lengths.items():
-        names = named.get(category)
-        if not isinstance(names, list) or not names:
-            names = range(1, number + 1)
-        found[category] = [str(name) for name in names]
+        given = named.get(category)
+        names = list(map(str, given)) if isinstance(given, list) else []
+        if not names or not all(map(str.strip, names)) or len({*names}) < len(names):
+            names = [str(each) for each in range(1, max(number, len(names)) + 1)]
+        found[category] = names
     return found
 
 

@@ -40,7 +40,7 @@ def place(*points, stored=None, unwanted=(), frame="displayed", orientation=1, l
 
 
 def test_points_become_fractions_in_the_order_of_the_boxes():
-    placed = place([5, 2, 2, 0, 0, 0], None, [10, 8, 1, 2.5, 4, 2], stored=[2, 1, 0])
+    placed = place([5, 2, 2, 0, 0, -1], None, [10, 8, 1, 2.5, 4, 2], stored=[2, 1, 0])
     assert placed.fields == {
         "keypoints_x": [1.0, 0.25, 0.0, 0.0, 0.5, 0.0],
         "keypoints_y": [1.0, 0.5, 0.0, 0.0, 0.25, 0.0],

@@ -361,6 +361,19 @@ def test_key_points_without_names_have_numbers(collection):
     assert found == KeyPoints(["1", "2"], [[1, 1, 2, 3, 4.5, 1], [5, 6, 2, 0, 0, 0]])
 
 
+@pytest.mark.parametrize("names", [["p", "p"], ["p", ""], {"1": "p"}])
+def test_points_that_names_do_not_tell_apart_have_numbers(names, collection):
+    categories = [{**each, "keypoints": names} for each in ANNOTATIONS["categories"]]
+    found = points_of(collection, categories, [1, 1, 2, 3, 4, 1])
+    assert found == KeyPoints(["1", "2"], [[1, 1, 2, 3, 4, 1]])
+
+
+@pytest.mark.parametrize("points", [[[1, 1, 2], [3, 4, 1]], {"nose": [1, 1]}, [5, 5], "1 1 2"])
+def test_key_points_in_another_form_are_bad(points, collection):
+    found = points_of(collection, ANNOTATIONS["categories"], points)
+    assert found == KeyPoints(["1"], [[]])
+
+
 def with_skeletons(**skeletons):
     """A file in which a cat has the points nose and ear, and a dog nose and tail."""
     categories = [{**each, "skeleton": skeletons.get(each["name"])} for each in CAT_AND_DOG]

@@ -79,7 +79,11 @@ class Cvat(ObjectSource):
         "folder": "the XML file's folder",
     }
     choices: ClassVar[LabelChoices] = LabelChoices("shapes", "tag", "tags")
-    not_stored: ClassVar[tuple[str, ...]] = ("masks", "lines of skeletons")
+    not_stored: ClassVar[tuple[str, ...]] = (
+        "masks",
+        "lines of skeletons",
+        "repeated key points",
+    )
 
     def features(self) -> tuple[Feature, ...]:
         """Returns whether an object is occluded."""
@@ -167,6 +171,8 @@ class Cvat(ObjectSource):
             if not label:
                 raise bad_annotations(f"shape {number}, a {element.tag}, has no label")
             shape = read_shape_of_cvat(element, image.size)
+            names = {point.name for point in shape.points}
+            counts["repeated key points"] += len(shape.points) - len(names)
             values = {"occluded": int(element.get("occluded") == "1")}
             title = f"shape {number} is a {element.tag}"
             attributes = read_attributes_of_cvat(element, image.defaults.get(label, {}))

@@ -122,6 +122,11 @@ def line(start, end):
     return f'<line data-type="edge" data-node-from="{start}" data-node-to="{end}"></line>'
 
 
+def test_points_of_a_skeleton_with_one_label_are_counted(tmp_path):
+    listed = refer(tmp_path, xml(image(SKELETON.replace('"nose"', '"ear"'))))
+    assert notices(listed) == [("not_stored", "repeated key points", 1)]
+
+
 def test_lines_in_the_drawing_of_a_skeleton_join_its_points(tmp_path):
     circles = [circle(1, "ear"), circle(3, "tail"), circle(4, "nose"), circle(5, "never used")]
     drawings = [

@@ -96,18 +96,26 @@ def ask_for_meanings(path: str, first: FoundColumns, sketch: FolderSketch) -> It
         yield inner
     if first.corners and label:
         yield _ask_for_unnamed_boxes(first)
-    elif first.boxes and label:
+    others = _unknown_columns(first)
+    points = _find_points(first, others)
+    if points and (first.boxes or not first.has_classes):
+        yield _ask_for_points(others, points, label)
+    elif first.boxes and label and not first.corners:
         alone = to_set(f"{key}={label}")
         yield f"{_say_boxes(first)}, or add {alone} to store the images' classes alone", (key,)
-    others = _unknown_columns(first)
-    numbers = [each for each in others if each in first.numbers and each not in first.boxes]
-    points = guess_key_points(numbers)
-    if points and not first.has_classes and len(others) == 2 * len(points.names):
-        yield _ask_for_points(others, points)
     elif others and not first.has_classes:
         yield _ask_for_class(first, [name for name in others if name not in first.boxes])
     if first.other_split:
         yield _ask_for_split(first)
+
+
+def _find_points(first: FoundColumns, others: Sequence[str]) -> KeyPointColumns | None:
+    """Returns the key points that all columns without a meaning may hold; None if they do not."""
+    points = guess_key_points([each for each in others if each in first.numbers])
+    if points is None or len(others) != 2 * len(points.names):
+        return None
+    # The corners of a box are two points.
+    return points if len(points.names) > 2 or not first.boxes else None
 
 
 def _say_boxes(first: FoundColumns) -> str:
@@ -180,16 +188,23 @@ def _ask_for_split(first: FoundColumns) -> Question:
     )
 
 
-def _ask_for_points(columns: Sequence[str], points: KeyPointColumns) -> Question:
-    """Returns what to do if all columns may be x and y of points."""
+def _ask_for_points(columns: Sequence[str], points: KeyPointColumns, given: str) -> Question:
+    """Returns what to do if all columns may be x and y of points.
+
+    Args:
+        columns: the columns.
+        points: the points.
+        given: the column of classes; empty if there is none.
+    """
     label, features, key = "source.columns.label", "source.features_from", "source.keypoints"
+    label_flag = f"{label}={given}"
     pattern = f'{key}={{x: "{points.x}", y: "{points.y}"}}'
-    as_points = to_set(f"{label}=", pattern, "convention=tf_object_detection")
+    as_points = to_set(label_flag, pattern, "convention=tf_object_detection")
     value = f"{features}={{targets: {{columns: {_columns_yaml(columns, columns)}, type: float}}}}"
     return (
         f"its columns ({show_first(columns)}) may be x and y of points: add {as_points} to store "
-        f"key points, which move with the pixels, {to_set(f'{label}=', value)} to store numbers as "
-        f"one feature, or {to_set(f'{label}=')} to store none of them",
+        f"key points, which move with the pixels, {to_set(label_flag, value)} to store numbers as "
+        f"one feature, or {to_set(label_flag)} to store none of them",
         (label, "source.columns.labels", features, key),
     )
 

@@ -1,6 +1,6 @@
 """Columns of boxes: the names of their sides, and those that hold boxes in another form."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import chain
 
 from recordmill.transforms.inputs.tables.table_heads import TableHead
@@ -17,6 +17,9 @@ _OTHER_SIDES = (
     ("startx", "starty", "endx", "endy"),
 )
 """Other names of the columns of a box's sides, in lower case and without punctuation."""
+
+_MOST_CORNERS = 2
+"""The most points that describe a box."""
 
 _BEFORE = ("", "bbox", "box", "roi", "rect", "bndbox", "boundingbox")
 """What may be before such a name, as in `Roi.X1` and `bbox_x`."""
@@ -47,9 +50,17 @@ def find_corners(left: Mapping[str, str], head: TableHead) -> tuple[str, ...]:
         for sides in (SIDES, *_OTHER_SIDES):
             names = tuple(f"{before}{side}" for side in sides)
             columns = [left[name] for name in names if name in left]
-            if len(columns) == len(SIDES) and hold_corners(columns, head):
+            if len(columns) < len(SIDES) or _number_more_points(before, left):
+                continue
+            if hold_corners(columns, head):
                 return names
     return ()
+
+
+def _number_more_points(before: str, left: Collection[str]) -> bool:
+    """Tells if columns are numbered x and y of more points than the two corners of a box."""
+    points = [{f"{before}x{number}", f"{before}y{number}"} for number in range(_MOST_CORNERS + 2)]
+    return sum(point <= {*left} for point in points) > _MOST_CORNERS
 
 
 def hold_corners(columns: Sequence[str], head: TableHead) -> bool:

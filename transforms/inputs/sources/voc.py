@@ -3,6 +3,7 @@
 import posixpath
 import re
 import shlex
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -271,6 +272,8 @@ class Voc(AnnotationSource):
             )
             yield file.notice("fatal", "bad_annotations", detail)
             return
+        for kind, count in _count_unstored(root).items():
+            yield file.notice("not_stored", kind, count=count)
         masks = self._find_masks(annotation, len(boxes.labels), with_outlines)
         given = [boxes, *_read_details(root), *masks.given]
         find_other = partial(find_other_place, annotation.root, images, name)
@@ -586,6 +589,23 @@ def _list_attributes(found: Element) -> Mapping[str, str]:
             values[name] = attribute.findtext("value")
     read = {name: read_attribute(value) for name, value in values.items()}
     return {name: text for name, text in read.items() if text is not None}
+
+
+_READ = frozenset({"name", "bndbox", "pose", "attributes", "occluded", *FLAGS})
+"""What is read of an object."""
+
+_LONGEST_TAG = 40
+_IN_PLURAL = {"polygon": "polygons", "part": "parts of objects"}
+"""What notes call parts of VOC's layout dataset, and Roboflow's outlines."""
+
+
+def _count_unstored(root: Element) -> Counter[str]:
+    """Counts what else objects have, by the names of the elements."""
+    found = Counter[str]()
+    for each in root.iterfind("object/*"):
+        if each.tag not in _READ and (len(each) or (each.text or "").strip()):
+            found[_IN_PLURAL.get(each.tag, each.tag[:_LONGEST_TAG])] += 1
+    return found
 
 
 def _text(element: Element, tag: str) -> str:

@@ -67,6 +67,19 @@ def test_objects_have_the_attributes_that_cvat_writes_and_are_occluded(tmp_path)
     assert "attributes" not in dict(plain.annotations)
 
 
+def test_what_else_objects_have_is_counted(tmp_path):
+    more = (
+        "<polygon><x1>1</x1><y1>2</y1></polygon><part><name>head</name></part><part><name>hand"
+        "</name></part><trackid>7</trackid><id></id></object>"
+    )
+    listed = refer(tmp_path, annotation(OBJECT.replace("</object>", more)))
+    assert [(each.reason, each.count) for each in listed if each.status == "not_stored"] == [
+        ("polygons", 1),
+        ("parts of objects", 2),
+        ("trackid", 1),
+    ]
+
+
 def test_an_image_without_objects_has_no_boxes(tmp_path):
     (ref,) = refer(tmp_path, annotation(""))
     assert (ref.status, boxes_in(ref).boxes) == ("", [])

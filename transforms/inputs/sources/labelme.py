@@ -51,6 +51,7 @@ class DrawnShape(BaseModel):
     group_id: Any = None
     mask: Any = None
     flags: Any = None
+    description: Any = None
 
     @property
     def kind(self) -> str:
@@ -188,6 +189,8 @@ class LabelMe(AnnotationSource):
             return
         if enclosed and not with_outlines:
             yield file.notice("not_stored", "masks", count=enclosed)
+        if described := sum(bool(shape.description) for shape in contents.shapes):
+            yield file.notice("not_stored", "descriptions", count=described)
         if flags := _count_flags(contents.flags):
             yield file.notice("not_stored", "flags of images", count=flags)
         named, folder = contents.imagePath, annotation.folder

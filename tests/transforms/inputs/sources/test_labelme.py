@@ -374,3 +374,10 @@ def test_the_shapes_of_a_group_have_one_outline(tmp_path):
         Polygons(((3, 3, 6, 3, 6, 5, 3, 5),)),
     )
     assert carried_annotations.boxes_in(ref).labels == ["dog", "cat"]
+
+
+def test_descriptions_are_counted_as_not_stored(tmp_path):
+    shapes = [{**shape(), "description": text} for text in ("a red one", "", None)]
+    found = refer(tmp_path, annotation(*shapes))
+    notes = [(each.reason, each.count) for each in found if each.status == "not_stored"]
+    assert notes == [("descriptions", 1)]

@@ -128,6 +128,7 @@ IGNORED: Mapping[str, str] = {
     "ignored": "it matches a pattern of `ignore`",
     "known_sibling": "downloads of the format contain it, and nothing of it is stored",
     "labels": "it contains the labels of the images",
+    "no_images": "no annotation in it is of an image",
     "no_records": "the TFRecord file is complete, and has no records",
     "no_rows": "the manifest has no rows",
     "not_annotations": "its name does not match `source.split`, so it is not read as annotations",

@@ -106,7 +106,7 @@ def _see(uri: str) -> _SeenImage | None:
 def _is_pair(first: _SeenImage | None, second: _SeenImage, is_named: bool) -> bool:
     """Returns whether the second image may be a mask of the first one, which may be unknown.
 
-    The first one is no photograph if a program has drawn it. Then, names must tell which is which.
+    If a program has drawn the first one, too, names must tell which is which.
     """
     if not second.appearance.is_drawn:
         return False

@@ -66,6 +66,12 @@ _ANSWERS = ("choices", "number", "rating", "text")
 _SIZES = ("height", "radiusX", "points", "rle")
 """Keys of a value that say how large a region is."""
 
+_PLACE = frozenset(
+    {"x", "y", "width", "height", "rotation", "radiusX", "radiusY", "points", "closed"}
+    | {"rle", "format"}
+)
+"""Keys of a value that say where a region is."""
+
 _SIGNS = (b'"annotations"', b'"result"')
 
 _UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")
@@ -94,8 +100,10 @@ class Region(BaseModel):
     original_height: LabelStudioSide | None = None
     from_id: str | None = Field(None, coerce_numbers_to_str=True)
     to_id: str | None = Field(None, coerce_numbers_to_str=True)
+    meta: Any = None
     attributes: dict[str, str] = {}
     unusable: int = 0
+    others: int = 0
 
     def read_answer(self) -> str | None:
         """Returns what was chosen or written about a region; None for nothing, or for several."""
@@ -110,12 +118,19 @@ class Region(BaseModel):
     def add_answer(self, other: "Region") -> None:
         """Adds what another result says about the region."""
         if other.value.keys().isdisjoint(_ANSWERS):
+            self.others += not other.is_part
             return
         answer = other.read_answer()
         if answer is None:
             self.unusable += 1
         elif other.from_name:
             self.attributes[other.from_name] = answer
+
+    @property
+    def is_part(self) -> bool:
+        """Whether it gives the place or the labels of a region, and nothing else about it."""
+        keys = self.value.keys() - _PLACE
+        return all(key.endswith("labels") for key in keys)
 
     def list_texts(self, key: str) -> list[str]:
         """Returns the texts under a key of the value; none if they are not a list."""
@@ -271,6 +286,7 @@ class LabelStudio(ObjectSource):
         "other results",
         "answers about key points",
         "attributes with several values",
+        "remarks",
         "masks",
     )
 
@@ -448,6 +464,8 @@ def _read_shapes(
         if not (labels := region.find_labels()):
             raise bad_annotations(f"region {region.id!r:.60} has no label")
         counts["further labels"] += len(labels) - 1
+        counts["other results"] += region.others
+        counts["remarks"] += bool(region.meta)
     return shaped
 
 

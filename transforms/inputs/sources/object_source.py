@@ -114,11 +114,19 @@ class ObjectSource(AnnotationSource, Protocol):
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields each image of the file, with its boxes and key points, or its classes."""
-        return self.list_images(path, file, with_outlines=False)
+        return self._list(path, file, with_outlines=False)
 
     def list_with_outlines(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields the same images, also with the outlines of their objects."""
-        return self.list_images(path, file, with_outlines=True)
+        return self._list(path, file, with_outlines=True)
+
+    def _list(self, path: str, file: ImageRef, with_outlines: bool) -> Iterator[Listed]:
+        is_empty = True
+        for each in self.list_images(path, file, with_outlines):
+            is_empty = False
+            yield each
+        if is_empty:
+            yield file.notice("ignored", "no_images")
 
     def list_images(self, path: str, file: ImageRef, with_outlines: bool) -> Iterator[Listed]:
         """Yields each image of the file; the arguments are those of `list_references`."""

@@ -418,3 +418,17 @@ def test_a_short_export_is_named(tmp_path):
     task = {"image": "1.jpg", "label": [value], "annotator": 1, "annotation_id": 7}
     (found,) = rejections(refer(tmp_path, [task]))
     assert found[-1] == "it is an export as JSON-MIN: export the project as JSON"
+
+
+def test_other_results_and_remarks_about_a_region_are_counted(tmp_path):
+    more = {"id": "r1", "to_name": "image", "from_name": "more", "type": "taxonomy"}
+    taxonomy = {**more, "value": {"x": 10, "y": 20, "taxonomy": [["a", "b"]]}}
+    remarked = {**region(number=2), "meta": {"text": ["half hidden"]}}
+    listed = refer(tmp_path, [task(annotation(region(), taxonomy, remarked))])
+    assert not_stored(listed) == [("other results", 1), ("remarks", 1)]
+
+
+@pytest.mark.parametrize("tasks", [[], [task()], [task(annotation(region(), was_cancelled=True))]])
+def test_a_file_without_annotations_is_ignored(tasks, tmp_path):
+    (found,) = refer(tmp_path, tasks)
+    assert (found.key, found.status, found.reason) == (PATH, "ignored", "no_images")

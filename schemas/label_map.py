@@ -100,6 +100,8 @@ class LabelMap:
         renamed: new names by the source's names; None for a class that is dropped.
         attributes: the ids of the words of each attribute of objects that is stored, by its name;
             empty if its values are truth values and whole numbers.
+        parts: the names of the parts of annotations by their kind: those of all images together,
+            in the order of Examples.
     """
 
     ids: dict[str, int]
@@ -108,6 +110,7 @@ class LabelMap:
     is_chosen: bool = False
     renamed: Mapping[str, str | None] = field(default_factory=dict)
     attributes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @cached_property
     def _names(self) -> dict[int, str]:

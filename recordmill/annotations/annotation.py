@@ -58,7 +58,7 @@ class ListedLabels(NamedTuple):
         labels: the class of each, in their order.
         unnamed: how many more there are, without a class here: their kind has none, or the source
             has dropped them.
-        parts: the names of the parts that each consists of, if all have the same.
+        parts: the names of the parts that each consists of.
     """
 
     labels: Sequence[Label]
@@ -210,15 +210,39 @@ class ListedAnnotations(Totals):
 
     Attributes:
         total: those of the images to convert, and of images that were rejected when listed.
+        images: how many images have some, or say that they have none.
         labels: those of the images to convert, by their class.
         lost: those whose image is missing, by their class.
         parts: the names of the parts of each, see `ListedLabels`: the first two of distinct ones.
+        part_names: all these names; their numbers mean nothing.
     """
 
     total: int = 0
+    images: int = 0
     labels: Counter[Label] = field(default_factory=Counter)
     lost: Counter[Label] = field(default_factory=Counter)
     parts: tuple[tuple[str, ...], ...] = ()
+    part_names: Counter[str] = field(default_factory=Counter)
+
+    def add_parts(self, names: Sequence[str]) -> None:
+        """Adds the names of the parts of some annotations."""
+        if names and tuple(names) not in self.parts:
+            self.parts = (*self.parts, tuple(names))[:2]
+            self.part_names.update(names)
+
+    def order_parts(self) -> tuple[str, ...]:
+        """Returns the names of all parts in an order that does not depend on that of the images.
+
+        It is that of the source if all images have the same. Otherwise, numbers come first.
+        """
+        if len(self.parts) < 2:
+            return next(iter(self.parts), ())
+        return tuple(sorted(self.part_names, key=_by_number))
+
+
+def _by_number(name: str) -> tuple[bool, int, str]:
+    is_number = name.isdecimal()
+    return not is_number, int(name) if is_number else 0, name
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,7 +396,7 @@ class AnnotationKind(Protocol):
         Args:
             field: one of its fields.
             classes: how many classes the field's ids may have; 0 if it is unknown.
-            parts: the names of the parts of each annotation; empty if they differ.
+            parts: the names of the parts of each annotation.
             recipe: what the plan of the dataset stands for.
         """
         return None

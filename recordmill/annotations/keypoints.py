@@ -173,17 +173,18 @@ class KeyPointKind(AnnotationKind):
         for reason, at in given.lost:
             count.drop(at, reason)
         count.drop_with_boxes({at: given.count(at) for at in range(len(given.points))})
-        points = list(chain.from_iterable(rows))
-        numbers = [sum(point.is_labeled for point in row) for row in rows]
-        fields = {
-            "keypoints_x": [point.x for point in points],
-            "keypoints_y": [point.y for point in points],
-            "keypoints_visibility": [int(point.visibility) for point in points],
-            "keypoints_text": [name.encode() for name in given.names] * len(rows),
-            "keypoints_num": numbers,
-            "keypoints": [float(number) for point in points for number in point],
-        }
-        return PlacedAnnotations(fields, [], count.outcome(sum(numbers)))
+        names = on.label_map.parts.get(self.name, given.names)
+        if list(names) != list(given.names):  # other images have other points
+            rows = [_order_points(row, given.names, names) for row in rows]
+        fields = _as_fields(rows, names)
+        return PlacedAnnotations(fields, [], count.outcome(sum(fields["keypoints_num"])))
+
+    def fill(self, on: AnnotatedImage) -> Values:
+        """Returns that no point of an image's objects is labeled."""
+        names = on.label_map.parts.get(self.name, ())
+        if on.objects is None or not names:
+            return {}
+        return _as_fields([[_NOT_LABELED] * len(names) for _ in on.objects.stored], names)
 
     def lose(
         self, packed: bytes, rejected: Rejected, label_map: LabelMap
@@ -312,6 +313,27 @@ class KeyPointKind(AnnotationKind):
 
 
 KEY_POINTS = KeyPointKind()
+
+
+def _order_points(
+    points: Sequence[KeyPoint], own: Sequence[str], names: Sequence[str]
+) -> list[KeyPoint]:
+    """Returns the points with some names, in their order, of an object whose points have others."""
+    named = dict(zip(own, points, strict=True))
+    return [named.get(name, _NOT_LABELED) for name in names]
+
+
+def _as_fields(rows: Sequence[Sequence[KeyPoint]], names: Sequence[str]) -> dict[str, list[Any]]:
+    """Returns the fields of objects with these points, whose names are the same for each."""
+    points = list(chain.from_iterable(rows))
+    return {
+        "keypoints_x": [point.x for point in points],
+        "keypoints_y": [point.y for point in points],
+        "keypoints_visibility": [int(point.visibility) for point in points],
+        "keypoints_text": [name.encode() for name in names] * len(rows),
+        "keypoints_num": [sum(point.is_labeled for point in row) for row in rows],
+        "keypoints": [float(number) for point in points for number in point],
+    }
 
 
 def _separate(values: Values) -> Values:

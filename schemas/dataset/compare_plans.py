@@ -22,6 +22,7 @@ DERIVED = frozenset(
         "format_names",
         "label_ids",
         "label_offset",
+        "part_names",
         "split_order",
     )
 )

@@ -8,6 +8,7 @@ from stored_records import read_records
 
 import recordmill
 from recordmill.reading.dataset import open_dataset
+from recordmill.reading.example import ParsedExample
 from recordmill.reading.inspect_dataset import summarize_dataset
 from recordmill.reading.verify_dataset import verify_dataset
 from tests.pipeline.conftest import encode_picture
@@ -72,6 +73,44 @@ def test_records_have_the_key_points_of_each_box(convert, people):
     assert (entry["listed"], entry["written"], entry["dropped"]) == (3, 2, {"outside": 1})
     assert done.marker["counted"] == "boxes"
     assert done.marker["skeleton"] == {"nose": ["knee"], "knee": []}
+    assert verify_dataset(done.output).findings == ()
+
+
+def test_all_records_have_the_points_of_all_files(convert, people):
+    """As where files of different tools name other points, or the same in another order."""
+    dog = {"id": 2, "name": "dog", "keypoints": ["tail", "nose"], "skeleton": [[1, 2]]}
+    points = {"keypoints": [30, 5, 2, 10, 5, 1], "num_keypoints": 2}
+    for name, given in (("dogs", points), ("others", {})):
+        (people / name).mkdir()
+        (people / name / f"{name}.jpg").write_bytes(encode_picture(name, (40, 20)))
+        box = {"id": 1, "image_id": 9, "category_id": 2, "bbox": [0, 0, 40, 20], "area": 9}
+        content = {
+            "images": [{"id": 9, "file_name": f"{name}.jpg", "width": 40, "height": 20}],
+            "annotations": [box | given],
+            "categories": [dog],
+        }
+        place = people / "annotations" / f"instances_{name}.json"
+        place.write_text(json.dumps(content), encoding="utf-8")
+    settings = {
+        "source.kind": "coco",
+        "convention": "tf_object_detection",
+        "splits.from_source": {"train": "train", "dogs": "train", "others": "train"},
+    }
+    done = convert(people, settings=settings)
+    assert done.code == 0, done.stderr
+    keys = ("text", "visibility", "num")
+    found = {}
+    for path in done.shards():
+        for record in read_records(path):
+            example = ParsedExample(bytes(record))
+            (name,) = example.values("image/filename")
+            values = (example.values(f"image/object/keypoint/{key}") for key in keys)
+            found[name.decode()] = [[*each] for each in values]
+    names = [b"knee", b"nose", b"tail"]
+    assert found["a.jpg"] == [names * 2, [0, 2, 0, 0, 1, 0], [1, 1]]
+    assert found["dogs.jpg"] == [names, [0, 1, 2], [2]]
+    assert found["others.jpg"] == [names, [0, 0, 0], [0]]
+    assert done.marker["skeleton"] == {"knee": [], "nose": ["knee"], "tail": ["nose"]}
     assert verify_dataset(done.output).findings == ()
 
 

@@ -216,6 +216,7 @@ def make_plan(
             summary.labels, settings.labels, ExampleLayout(settings).label_offset, numbers, used
         ),
         attributes=number_attributes(summary, settings),
+        parts=summary.parts,
     )
     layout = ExampleLayout(settings, label_map.attributes)
     estimated = {name: round(split.bytes * growth) for name, split in summary.splits.items()}
@@ -230,6 +231,8 @@ def make_plan(
     notes += [*_note_losses(summary, layout), *cuts.notes]
     described = describe_settings(layout, recipe, hash_json(label_map.ids), hash_json(cuts.starts))
     references = summary.references + summary.rejected.total() + summary.left_out.total()
+    if not summary.have_same_parts():
+        described["part_names"] = hash_json(summary.parts)
     described["listing"] = {"references": references, "digest": f"{summary.digest:064x}"}
     return DatasetPlan(
         plan_id=plan_id_of(described),
@@ -321,8 +324,7 @@ def number_attributes(summary: Summary, settings: DatasetSettings) -> dict[str, 
 def find_skeleton(summary: Summary, layout: ExampleLayout) -> dict[str, tuple[str, ...]]:
     """Returns the names of the parts that lines join to each part of an object, by its name.
 
-    It has all parts, in the order of Examples, if all objects have the same. Empty without lines,
-    or if no part is stored.
+    It has all parts, in the order of Examples. Empty without lines, or if no part is stored.
     """
     kinds = [kind.name for kind in list_stored(layout.fields) if kind.has_lines]
     if not summary.skeleton or not kinds:

@@ -243,9 +243,15 @@ class Summary(Totals):
 
     @property
     def parts(self) -> dict[str, tuple[str, ...]]:
-        """The names of the parts of each annotation by kind, where all images have the same."""
-        listed = self.annotations.items()
-        return {kind: each.parts[0] for kind, each in listed if len(each.parts) == 1}
+        """The names of the parts of each annotation by kind, of those that have parts."""
+        found = {kind: each.order_parts() for kind, each in self.annotations.items()}
+        return {kind: names for kind, names in found.items() if names}
+
+    def have_same_parts(self) -> bool:
+        """Returns whether each image with annotations has the same parts, or none has parts."""
+        most = max((each.images for each in self.annotations.values()), default=0)
+        named = [each for each in self.annotations.values() if each.parts]
+        return all(len(each.parts) == 1 and each.images == most for each in named)
 
     @property
     def references(self) -> int:
@@ -400,8 +406,8 @@ class Summary(Totals):
         for name, packed in ref.annotations:
             found, own = KINDS[name].list_labels(packed), self.annotations[name]
             own.total += found.total
-            if found.parts and tuple(found.parts) not in own.parts:
-                own.parts = (*own.parts, tuple(found.parts))[:2]
+            own.images += 1
+            own.add_parts(found.parts)
             if not ref.status:
                 own.labels.update(found.labels)
             elif ref.reason in WITHOUT_AN_IMAGE:

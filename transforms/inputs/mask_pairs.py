@@ -13,6 +13,7 @@ from recordmill.transforms.inputs.found_pairs import Pairs
 from recordmill.transforms.inputs.image_looks import LOSSLESS
 from recordmill.transforms.inputs.pair_names import (
     DEPTH_WORDS,
+    MASK_LETTER,
     cores_of,
     is_telling,
     split_word_of,
@@ -322,7 +323,8 @@ def _match_within(folder: str, images: Sequence[str]) -> list[_MaskPair] | None:
 
 def _is_mask_name(path: str, core: str, paths: Sequence[str]) -> bool:
     stem = stem_of(posixpath.basename(path))
-    if is_telling(stem.replace(core, " ", 1)):
+    rest = stem.replace(core, " ", 1)
+    if is_telling(rest) or rest.strip(" _.-") == MASK_LETTER:
         return True
     others = [each for each in paths if each != path and stem_of(each) == stem_of(path)]
     are_photos = bool(others) and all(each.lower().endswith(_JPEGS) for each in others)

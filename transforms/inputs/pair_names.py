@@ -67,7 +67,12 @@ DRAWN = re2.compile(
     "(?i)mask|annot|label|segment|ground|target|trimap|saliency|matte|silhouette|"
     + "|".join(sorted(_TELLING_WORDS))
 )
-_SIGNS = re2.compile(rf"{DRAWN.pattern}|[0-9]x[2-9]\n|{'|'.join(sorted(IMAGE_WORDS))}")
+MASK_LETTER = "L"
+"""The word at the end of the names of CamVid's masks: `0001TP_L.png`."""
+
+_SIGNS = re2.compile(
+    rf"{DRAWN.pattern}|[0-9]x[2-9]\n|[ _.-]{MASK_LETTER}\n|{'|'.join(sorted(IMAGE_WORDS))}"
+)
 """What the names of drawn images, and all that are not their own cores, have in them.
 
 Both are searched for in many names at once.
@@ -162,7 +167,8 @@ def _find_core(stem: str, counted: bool) -> tuple[int, int]:
     """Returns where the core of a stem begins and ends; most stems of a folder are alike."""
     start, end = 0, len(stem)
     while found := _WORD_AFTER.fullmatch(stem, 0, end):
-        if not is_about_pairs(found[2]) or (found[3] and not (counted and is_telling(found[2]))):
+        is_sign = is_about_pairs(found[2]) or (found[2] == MASK_LETTER and not found[3])
+        if not is_sign or (found[3] and not (counted and is_telling(found[2]))):
             break
         end = found.end(1)
     if (found := _WORD_BEFORE.fullmatch(stem, 0, end)) and is_about_pairs(found[1]):

@@ -23,6 +23,7 @@ def find(folders, kept=(), left_out=(), **other):
         ("a/{}.jpg", "gt/gt_{}.png", ("a/{name}", "gt/gt_{name}")),
         ("images/{}.jpg", "ann/trimaps/{}.png", ("images/{name}", "ann/trimaps/{name}")),
         ("train/{}.png", "trainannot/{}.png", ("{split}/{name}", "{split}annot/{name}")),
+        ("val/{}.png", "val_labels/{}_L.png", ("{split}/{name}", "{split}_labels/{name}_L")),
         ("val_img/{}.jpg", "val_gt/{}.png", ("{split}_img/{name}", "{split}_gt/{name}")),
         ("val/img/{}.jpg", "val/gt/{}.png", ("{split}/img/{name}", "{split}/gt/{name}")),
         ("a/i/val/{}.jpg", "a/m/val/{}_gt.png", ("a/i/{split}/{name}", "a/m/{split}/{name}_gt")),
@@ -56,6 +57,7 @@ def test_the_folders_next_to_the_semantic_masks_of_voc_are_others():
     [
         (("{}.jpg", "{}.png"), ("{name}.jpg", "{name}.png")),
         (("{}.jpg", "{}_mask.png"), ("{name}", "{name}_mask")),
+        (("{}.png", "{}_L.png"), ("{name}", "{name}_L")),
         (("img_{}.png", "mask_{}.png"), ("img_{name}", "mask_{name}")),
     ],
 )

@@ -125,11 +125,10 @@ def list_part(
     """Yields the references and notices of one part of an input, and adds to its tally."""
     source_input = part.input
     folder, found = _find(part, settings, tally)
-    # A file that the user names needs no other claim.
-    if folder == source_input.path:
-        unclaimed = tally.unclaimed
-    else:
-        unclaimed = UnclaimedFiles()
+    unclaimed = tally.unclaimed
+    if folder != source_input.path:
+        # A file that the user names needs no other claim, and what is in an archive does.
+        unclaimed = UnclaimedFiles(members=tally.unclaimed.members)
     claims = Claims(source, settings, unclaimed, tally.images)
     prefix = folder.rstrip("/") + "/"
     tally.is_folder = folder == source_input.path

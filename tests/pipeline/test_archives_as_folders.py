@@ -256,6 +256,15 @@ def test_ordinary_archives_convert_unasked(name, tmp_path):
     assert content_of(planned)[2:] == (sorted(labels), {})
 
 
+@pytest.mark.parametrize("name", ["labels.csv", "annotations.xml", "d.json"])
+def test_an_archive_that_the_user_names_is_judged_as_in_a_folder(name, tmp_path):
+    content = {"labels.csv": TABLE, "annotations.xml": b"<annotations>", "d.json": COCO}
+    write(tmp_path, {"d.zip": {**photos("images"), name: content[name]}})
+    planned = plan(tmp_path / "d.zip")
+    assert planned.exit_code == 2
+    assert f"d.zip/{name} (" in planned.message
+
+
 JPEGS = photos("images")
 STOPPED = {
     "a table in the archive": (

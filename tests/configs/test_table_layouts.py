@@ -548,8 +548,9 @@ def test_136_targets_are_one_setting(write, run, stored):
     })  # fmt: skip
     code, err = run()
     assert (code, "(0, 1, 2, 3, 4, 5, 6, 7 and 128 more)" in err) == (2, True)
-    features, none = offers(err)
+    key_points, features, none = offers(err)
     assert none == ["--set", "source.columns.label="]
+    assert key_points[2:4] == ["--set", 'source.keypoints={columns: "*"}']
     assert features[2:] == [
         "--set",
         'source.features_from={targets: {columns: "[0-9]*", type: float}}',

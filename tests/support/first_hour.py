@@ -8,7 +8,7 @@ import io
 import json
 import tarfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 import numpy as np
@@ -341,7 +341,8 @@ def _regression() -> Collection:
         ]
         files[f"{folder}_frames_keypoints.csv"] = "\n".join([header, *lines, ""]).encode()
         dataset += [image(data, split) for data in pictures.values()]
-    return Collection(files, [dataset])
+    with_points = [replace(each, boxes=(("object", 0.0, 0.0, 1.0, 1.0),)) for each in dataset]
+    return Collection(files, [dataset, with_points])
 
 
 def _via() -> Collection:

@@ -199,6 +199,8 @@ def _ask_for_points(columns: Sequence[str], points: KeyPointColumns, given: str)
     label, features, key = "source.columns.label", "source.features_from", "source.keypoints"
     label_flag = f"{label}={given}"
     pattern = f'{key}={{x: "{points.x}", y: "{points.y}"}}'
+    if points.columns:
+        pattern = f'{key}={{columns: "*"}}'
     as_points = to_set(label_flag, pattern, "convention=tf_object_detection")
     value = f"{features}={{targets: {{columns: {_columns_yaml(columns, columns)}, type: float}}}}"
     return (

@@ -157,8 +157,8 @@ class KeyPointColumns:
 def guess_key_points(numbers: Sequence[str]) -> KeyPointColumns | None:
     """Returns the columns of key points, with the names of these, by the names of columns.
 
-    Two points may be the corners of a box: their names must be more than numbers. None if there are
-    fewer.
+    Two points may be the corners of a box: their names must be more than numbers. In columns that
+    are counted through, x and y may alternate. None if there are fewer points.
 
     Args:
         numbers: the columns with numbers.
@@ -169,6 +169,11 @@ def guess_key_points(numbers: Sequence[str]) -> KeyPointColumns | None:
         names = tuple(each[1] for each in found if y.replace(_NAME, each[1]) in numbers)
         if len(names) > 2 or (len(names) == 2 and not all(map(str.isdecimal, names))):
             return KeyPointColumns(x=x, y=y, names=names)
+    count = len(numbers)
+    counted = list(map(str, range(count + 1)))
+    is_counted = list(numbers) in (counted[:-1], counted[1:])
+    if count > 4 and count % 2 == 0 and is_counted:
+        return KeyPointColumns(columns="*", names=tuple(map(str, range(1, count // 2 + 1))))
     return None
 
 

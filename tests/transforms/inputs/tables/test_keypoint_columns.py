@@ -122,6 +122,10 @@ def test_without_patterns_there_are_no_key_points():
         (["nose_x", "nose_y", "tail_x", "tail_y"], COLUMNS),
         (["x1", "y1", "x2", "y2", "x3", "y3"], ("x{name}", "y{name}", ("1", "2", "3"))),
         (["Nose X", "Tail X", "Nose Y", "Tail Y"], ("{name} X", "{name} Y", ("Nose", "Tail"))),
+        (list("012345"), KeyPointColumns(columns="*", names=("1", "2", "3"))),
+        (list("123456"), KeyPointColumns(columns="*", names=("1", "2", "3"))),
+        (list("01234"), None),
+        (list("0246"), None),
         (["x1", "y1", "x2", "y2"], None),  # a box
         (["center_x", "center_y", "width"], None),
         (["a_x", "b_x", "c_y"], None),

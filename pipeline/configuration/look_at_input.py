@@ -216,7 +216,7 @@ def _look_at_top(path: str, ignore: Ignore) -> tuple[str, Names, str]:
     if top != Names() or storage.size_of(path) is None:
         return folder, top, ""
     root, only = posixpath.dirname(path) or ".", posixpath.basename(path)
-    if not only.lower().endswith((".json", *TABLE_ENDINGS)):
+    if not only.lower().endswith((".json", ".xml", *TABLE_ENDINGS)):
         return root, Names((only,)), only
     top = _names_in(root, "", ignore)
     return root, Names((*top.images, only), top.folders), only

@@ -134,6 +134,9 @@ def test_an_input_that_is_a_file(look, tmp_path):
     sketch = look({"list.csv": "uri\n", "other.csv": "", "more/2.jpg": ""}, "list.csv")
     assert sketch.names == {"": Names(("1.jpg", "list.csv"), ("more",)), "more": Names(("2.jpg",))}
     assert (sketch.heads, sketch.only) == ({"list.csv": b"uri\n"}, "list.csv")
+    for name in ("a.json", "a.xml"):
+        sketch = look({name: "x"}, name)
+        assert (sketch.names[""].files, sketch.heads) == (("1.jpg", name), {name: b"x"})
 
 
 def test_an_input_that_is_not_there_has_no_names(tmp_path):

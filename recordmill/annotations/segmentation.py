@@ -411,6 +411,8 @@ def _place_ids(
         ids = given.find_class_ids(values, on.label_map, ignored)
     else:
         ids = given.find_ids(values, ignored)
+        if given.has_palette:  # 255 is void, also where masks of 16 bits are stored
+            ids = np.where(ids == IGNORED_ID, ignored, ids)
         if on.settings.source.names_pixel_ids and on.label_map.renamed:
             ids = _rename_ids(ids, on.label_map, ignored)
     placed = place_values(ids, on.geometry, frame, padding=ignored)

@@ -281,6 +281,15 @@ def test_png16_stores_ids_over_255_and_ignores_the_largest():
     assert SEGMENTATION.check_pixels({"segmentation": [placed.fields["segmentation"]]}) is None
 
 
+def test_void_of_voc_is_ignored_in_16_bits_too():
+    void = IDS.copy()
+    void[0] = 255
+    placed = place(encode_values(void), make_image(masks="png16"), has_palette=True)
+    expected = IDS.astype(np.uint16)
+    expected[0] = 65_535
+    assert np.array_equal(decode(placed, "I;16"), expected)
+
+
 def test_png16_rejects_ids_over_16_bits():
     colors = np.zeros((8, 10, 3), np.uint8)
     colors[0, 0] = (1, 2, 3)

@@ -16,10 +16,8 @@ def leftovers(data: bytes) -> list[str]:
 
 
 def _of_jpeg(data: bytes) -> list[str]:
-    found, at = [], 2
+    found, at = [], _skip_fill_bytes(data, 2)
     while data[at : at + 2] != b"\xff\xd9":
-        while data[at + 1] == 0xFF:
-            at += 1
         assert data[at] == 0xFF, f"no marker at {at}"
         marker, size = data[at + 1], int.from_bytes(data[at + 2 : at + 4], "big")
         body = data[at + 4 : at + 2 + size]
@@ -33,7 +31,15 @@ def _of_jpeg(data: bytes) -> list[str]:
             following = re.compile(rb"\xff[\x01-\xcf\xd8-\xfe]").search(data, at)
             assert following is not None, f"no marker after {at}"
             at = following.start()
+        at = _skip_fill_bytes(data, at)
     return found + (["tail"] if data[at + 2 :] else [])
+
+
+def _skip_fill_bytes(data: bytes, at: int) -> int:
+    """Where a marker begins that may have bytes of 0xFF before it."""
+    while data[at + 1] == 0xFF:
+        at += 1
+    return at
 
 
 def _of_png(data: bytes) -> list[str]:

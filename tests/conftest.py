@@ -108,6 +108,9 @@ def _no_network() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         # Google's clients look for its cloud around this machine.
         patch.setenv("NO_GCE_CHECK", "true")
+        # They also ask for a bucket's region, in a thread that outlives the test and draws from the
+        # random numbers that Hypothesis watches.
+        patch.setenv("DISABLE_GCS_PYTHON_CLIENT_OTEL_BUCKET_METADATA", "true")
         patch.setattr(socket, "getaddrinfo", find_here)
         yield
 

@@ -27,7 +27,7 @@ run: ## Convert the sample, or run with ARGS="..."; installs only what a convers
 test: setup lint ## Lint, type-check and test, as CI does
 	$(BIN)/python $(TESTS)
 
-test-all: setup lint ## Run the slow tests too, with every conversion on DirectRunner and more examples, and print the coverage; takes half an hour
+test-all: setup lint ## Run the slow tests too, with every conversion on DirectRunner and more examples, and print the coverage; takes more than an hour
 	$(BIN)/python -m pytest -n 2 --dist worksteal --on-runner --hypothesis-profile=many --cov --cov-report=term
 
 test-python: ## Run the tests with another Python, in an environment of its own: PYTHON=python3.13

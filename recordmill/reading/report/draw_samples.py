@@ -158,12 +158,10 @@ def choose_places(shards: Iterable[StoredShard], classes: Mapping[str, int]) -> 
     chosen = choose_evenly(most_frequent(classes), MOST_PICTURES)
     wanted = {name: MOST_PICTURES // len(chosen) for name in chosen}
     samples: dict[str, list[ImagePlace]] = {name: [] for name in wanted}
-    left = MOST_ROWS
-    for shard in shards:
-        rows = list(islice(shard.rows(), left))
-        add_samples(samples, wanted, shard, rows)
-        left -= len(rows)
-        if not left or all(len(samples[name]) == wanted[name] for name in wanted):
+    every = ((shard, row) for shard in shards for row in shard.rows())
+    for shard, row in islice(every, MOST_ROWS):
+        add_samples(samples, wanted, shard, [row])
+        if all(len(samples[name]) == wanted[name] for name in wanted):
             break
     places = chain.from_iterable(samples.values())
     return [*{(shard.path, row.offset): (shard, row) for shard, row in places}.values()]

@@ -32,15 +32,21 @@ def decode(data):
     return np.asarray(Image.open(io.BytesIO(data)))
 
 
+def read_features(folder):
+    """Yields the split and the features of each record."""
+    for path in (folder / "out").glob("*.tfrecord*"):
+        for record in read_records(path):
+            features = Example.FromString(bytes(record)).features.feature
+            yield path.name.partition("-")[0], features
+
+
 def stored_in(folder):
     """The split and the ids of each image, by its name."""
     found = {}
-    for path in (folder / "out").glob("*.tfrecord"):
-        for record in read_records(path):
-            features = Example.FromString(bytes(record)).features.feature
-            (name,) = features["image/filename"].bytes_list.value
-            (mask,) = features["image/segmentation/class/encoded"].bytes_list.value
-            found[name.decode()] = path.name.partition("-")[0], decode(mask)
+    for split, features in read_features(folder):
+        (name,) = features["image/filename"].bytes_list.value
+        (mask,) = features["image/segmentation/class/encoded"].bytes_list.value
+        found[name.decode()] = split, decode(mask)
     return found
 
 
@@ -96,14 +102,12 @@ def test_the_objects_of_cityscapes(tmp_path):
     files = of.cityscapes_objects()
     marker = convert(tmp_path, files, "cityscapes_objects")
     found = {}
-    for path in (tmp_path / "out").glob("*.tfrecord"):
-        for record in read_records(path):
-            features = Example.FromString(bytes(record)).features.feature
-            name = features["image/filename"].bytes_list.value[0].decode()
-            labels = features["image/object/class/text"].bytes_list.value
-            masks = map(decode, features["image/object/mask"].bytes_list.value)
-            found[name] = dict(zip((24_000, 26_000, 26_001), masks, strict=True))
-            assert list(labels) == [b"person", b"car", b"car"]
+    for _, features in read_features(tmp_path):
+        name = features["image/filename"].bytes_list.value[0].decode()
+        labels = features["image/object/class/text"].bytes_list.value
+        masks = map(decode, features["image/object/mask"].bytes_list.value)
+        found[name] = dict(zip((24_000, 26_000, 26_001), masks, strict=True))
+        assert list(labels) == [b"person", b"car", b"car"]
     assert len(found) == 6
     for path, data in files.items():
         if path.endswith("_instanceIds.png"):
@@ -203,16 +207,14 @@ def test_voc_masks(tmp_path):
     files = of.voc_everything()
     marker = convert(tmp_path, files, "voc_masks")
     found = {}
-    for path in (tmp_path / "out").glob("*.tfrecord*"):
-        for record in read_records(path):
-            features = Example.FromString(bytes(record)).features.feature
-            values = {key: features[key].bytes_list.value for key in features}
-            name = values["image/filename"][0].decode().removesuffix(".jpg")
-            ids = features["objects/label"].int64_list.value
-            found[name] = (
-                values["segmentation_mask"][0],
-                dict(zip(values["objects/mask"], ids, strict=True)),
-            )
+    for _, features in read_features(tmp_path):
+        values = {key: features[key].bytes_list.value for key in features}
+        name = values["image/filename"][0].decode().removesuffix(".jpg")
+        ids = features["objects/label"].int64_list.value
+        found[name] = (
+            values["segmentation_mask"][0],
+            dict(zip(values["objects/mask"], ids, strict=True)),
+        )
     assert sorted(found) == ["a", "c", "d", "e"]
     for name, (semantic, objects) in found.items():
         numbers = decode(files[f"SegmentationObject/{name}.png"])
